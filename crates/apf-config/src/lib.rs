@@ -1,0 +1,1 @@
+//! FlowSchema and PriorityLevelConfiguration: parse, default, validate, convert, classify.

@@ -1,0 +1,1 @@
+//! Deterministic simulation and audit-log replay of API Priority and Fairness.
