@@ -1,1 +1,3 @@
 //! FlowSchema and PriorityLevelConfiguration: parse, default, validate, convert, classify.
+
+pub mod objects;
