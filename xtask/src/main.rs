@@ -1,1 +1,77 @@
-fn main() {}
+//! The commands a developer and CI run: `cargo xtask test` is everything, the others are its longer relatives.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool: printing is its job")]
+
+mod bench;
+mod conformance;
+mod fuzz;
+mod licences;
+mod no_std;
+mod parts;
+mod readme;
+mod setup;
+mod shell;
+
+use lexopt::prelude::*;
+use shell::Stop;
+use std::process::ExitCode;
+
+const HELP: &str = "\
+cargo xtask COMMAND
+
+  test [--only NAME]... [--list]   everything that CI checks, or the named parts of it
+  conformance [--events N] [--configs N] [--seed N] [--mutate] [--server]
+                                   the reference beside apf-core, on random traces
+  bench [--quick] [--json]         instruction counts, wall clock, allocations, peers; writes benches/RESULTS.md
+  fuzz [--target NAME] [--seconds N]
+                                   the fuzz targets, each for N seconds (default 600)
+  readme [--write]                 compares the outputs shown in README.md with what the commands print now
+  demo [ARGUMENTS]                 the story of a noisy list client on the real engine
+
+Exit codes: 0 all held, 1 something failed, 2 the command line was not understood.
+";
+
+fn main() -> ExitCode {
+    let mut args = lexopt::Parser::from_env();
+    let command = match args.next() {
+        Ok(Some(Value(name))) => name.to_string_lossy().into_owned(),
+        Ok(Some(Short('h') | Long("help"))) | Ok(None) => {
+            print!("{HELP}");
+            return ExitCode::SUCCESS;
+        }
+        Ok(Some(other)) => return usage(&other.unexpected().to_string()),
+        Err(error) => return usage(&error.to_string()),
+    };
+    let result = match command.as_str() {
+        "test" => parts::command(args),
+        "conformance" => conformance::command(args),
+        "bench" => bench::command(args),
+        "fuzz" => fuzz::command(args),
+        "readme" => readme::command(args),
+        "demo" => demo(args),
+        other => return usage(&format!("no command `{other}`")),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Stop::Usage(message)) => usage(&message),
+        Err(Stop::Fail(message)) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
+        Err(Stop::Skip(message)) => {
+            eprintln!("xtask: cannot run here: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn usage(message: &str) -> ExitCode {
+    eprintln!("xtask: {message}\n\n{HELP}");
+    ExitCode::from(2)
+}
+
+/// The demo is a command of the command line; this is the short way to it.
+fn demo(mut args: lexopt::Parser) -> Result<(), Stop> {
+    let rest = args.raw_args().map_err(|error| Stop::Usage(error.to_string()))?;
+    shell::cargo(["run", "--quiet", "--release", "--package", "apf-cli", "--", "demo"]).args(rest).run()
+}
