@@ -39,14 +39,23 @@ type driver struct {
 	log      *logSink
 	requests map[uint64]*request
 
-	// arriving is the request inside StartRequest, whose fq.Request is not known yet; startedAtOnce says that it left its queue there.
-	arriving      *request
-	startedAtOnce bool
-	cancelling    bool
+	// arriving is the request inside StartRequest, whose fq.Request is not known yet.
+	arriving   *request
+	cancelling bool
 
-	decisions []byte
-	out       []byte
+	decisions    []decision
+	demandReport string
+	out          []byte
 }
+
+// decision is one word of an event's line. A queue below 0 is not printed.
+type decision struct {
+	what  string
+	id    uint64
+	queue int
+}
+
+const noQueue = -1
 
 func newDriver(level levelSpec, layout *layout, log *logSink) *driver {
 	d := &driver{clock: &traceClock{now: level.start}, log: log, requests: map[uint64]*request{}}
@@ -76,7 +85,7 @@ func (d *driver) applyGuarded(ev *event) (message string) {
 			message = fmt.Sprint(reason)
 		}
 	}()
-	d.decisions = d.decisions[:0]
+	d.decisions, d.demandReport = d.decisions[:0], ""
 	d.clock.advance(ev.at)
 	d.apply(ev)
 	return ""
@@ -89,7 +98,7 @@ func (d *driver) apply(ev *event) {
 	case finish:
 		r := d.requests[ev.id]
 		if r == nil || r.state != executing {
-			d.decide("skip")
+			d.decide("skip", ev.id, noQueue)
 			return
 		}
 		r.state = over
@@ -98,7 +107,7 @@ func (d *driver) apply(ev *event) {
 	case cancel:
 		r := d.requests[ev.id]
 		if r == nil || r.state != waiting {
-			d.decide("skip")
+			d.decide("skip", ev.id, noQueue)
 			return
 		}
 		r.state = over
@@ -106,7 +115,7 @@ func (d *driver) apply(ev *event) {
 		d.cancelling = true
 		r.request.Finish(func() { panic("a cancelled request was executed") })
 		d.cancelling = false
-		d.decideAt("cancel", r.id, -1)
+		d.decide("cancel", r.id, noQueue)
 		delete(d.requests, ev.id)
 	case reconfigure:
 		completer, err := d.queues.BeginConfigChange(ev.level.queuing())
@@ -117,13 +126,13 @@ func (d *driver) apply(ev *event) {
 	case touch:
 		syncTime(d.view.set, context.Background())
 	case demand:
-		d.reportDemand(d.demand.Reset())
+		d.demandReport = demandWord(d.demand.Reset())
 	}
 }
 
 func (d *driver) arrive(ev *event) {
 	r := &request{id: ev.id}
-	d.arriving, d.startedAtOnce = r, false
+	d.arriving = r
 	estimate := &fcrequest.WorkEstimate{
 		InitialSeats: ev.initialSeats, FinalSeats: ev.finalSeats, AdditionalLatency: time.Duration(ev.latency),
 	}
@@ -132,18 +141,22 @@ func (d *driver) arrive(ev *event) {
 	d.arriving = nil
 	switch {
 	case r.request == nil && queueless:
-		d.decideAt("reject-concurrency-limit", r.id, -1)
+		d.decide("reject-concurrency-limit", r.id, noQueue)
 		return
 	case r.request == nil:
-		d.decideAt("reject-queue-full", r.id, -1)
+		d.decide("reject-queue-full", r.id, noQueue)
 		return
 	case queueless:
 		r.state = executing
-		d.decideAt("run", r.id, -1)
-	case d.startedAtOnce:
-		d.decideAt("run", r.id, d.view.queueOf(r.request))
+		d.decide("run", r.id, noQueue)
+	case r.state == executing:
+		for i := range d.decisions {
+			if d.decisions[i].id == r.id {
+				d.decisions[i].queue = d.view.queueOf(r.request)
+			}
+		}
 	default:
-		d.decideAt("wait", r.id, d.view.queueOf(r.request))
+		d.decide("wait", r.id, d.view.queueOf(r.request))
 	}
 	d.requests[r.id] = r
 }
@@ -154,43 +167,46 @@ func (d *driver) noteQueued(r *request, queued bool) {
 		return
 	}
 	r.state = executing
-	if d.arriving == r {
-		d.startedAtOnce = true
-		return
+	queue := noQueue // of a request that is still arriving; arrive fills it in
+	if d.arriving != r {
+		queue = d.view.queueOf(r.request)
 	}
-	d.decideAt("run", r.id, d.view.queueOf(r.request))
+	d.decide("run", r.id, queue)
 }
 
-func (d *driver) decide(what string) {
-	d.decisions = append(d.decisions, ' ')
-	d.decisions = append(d.decisions, what...)
+func (d *driver) decide(what string, id uint64, queue int) {
+	d.decisions = append(d.decisions, decision{what, id, queue})
 }
 
-func (d *driver) decideAt(what string, id uint64, queue int) {
-	d.decide(what)
-	d.decisions = append(d.decisions, ':')
-	d.decisions = strconv.AppendUint(d.decisions, id, 10)
-	if queue >= 0 {
-		d.decisions = append(d.decisions, '@')
-		d.decisions = strconv.AppendInt(d.decisions, int64(queue), 10)
-	}
-}
-
-func (d *driver) reportDemand(results fq.IntegratorResults) {
-	d.decide("demand")
+// demandWord is a demand period as four f64 bit patterns: seconds, average, deviation, high watermark.
+func demandWord(results fq.IntegratorResults) string {
+	word := "demand"
 	for _, x := range []float64{results.Duration, results.Average, results.Deviation, results.Max} {
 		if math.IsNaN(x) {
 			x = 0 // as the controller that reads them does
 		}
-		d.decisions = append(d.decisions, ':')
-		d.decisions = fmt.Appendf(d.decisions, "%016x", math.Float64bits(x))
+		word += fmt.Sprintf(":%016x", math.Float64bits(x))
 	}
+	return word
 }
 
 // line is the event's line: its number, what it decided, the digest of the state after it.
 func (d *driver) line(number int) []byte {
 	out := strconv.AppendInt(d.out[:0], int64(number), 10)
-	out = append(out, d.decisions...)
+	for _, decided := range d.decisions {
+		out = append(out, ' ')
+		out = append(out, decided.what...)
+		out = append(out, ':')
+		out = strconv.AppendUint(out, decided.id, 10)
+		if decided.queue >= 0 {
+			out = append(out, '@')
+			out = strconv.AppendInt(out, int64(decided.queue), 10)
+		}
+	}
+	if d.demandReport != "" {
+		out = append(out, ' ')
+		out = append(out, d.demandReport...)
+	}
 	out = append(out, " = "...)
 	out = fmt.Appendf(out, "%016x\n", d.digest())
 	d.out = out
