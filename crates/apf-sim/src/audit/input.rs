@@ -1,0 +1,234 @@
+//! Files, gzip files and standard input as JSON documents: one a line, or one over many lines.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::PathBuf;
+
+use flate2::bufread::MultiGzDecoder;
+
+use crate::error::Error;
+
+/// Longest line that is read: an audit event with both objects stays far below it.
+const LONGEST_LINE: u64 = 64 << 20;
+
+/// Where a log comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Input {
+    /// A file, plain or gzip; which one shows in its first bytes.
+    File(PathBuf, String),
+    /// Standard input, plain or gzip.
+    Stdin,
+}
+
+impl Input {
+    /// A command line argument: a path, or `-` for standard input.
+    pub fn from_arg(arg: &str) -> Input {
+        match arg {
+            "-" => Input::Stdin,
+            path => Input::File(PathBuf::from(path), path.to_owned()),
+        }
+    }
+
+    /// Name for messages.
+    pub fn name(&self) -> &str {
+        match self {
+            Input::File(_, name) => name,
+            Input::Stdin => "standard input",
+        }
+    }
+
+    /// Size in bytes as stored, 0 when it is not known.
+    pub(super) fn size(&self) -> u64 {
+        match self {
+            Input::File(path, _) => path.metadata().map_or(0, |data| data.len()),
+            Input::Stdin => 0,
+        }
+    }
+}
+
+/// A JSON document and where it begins.
+pub(super) struct Document<'a> {
+    pub(super) text: &'a [u8],
+    /// Line it begins on, from 1.
+    pub(super) line: u64,
+    /// Number of lines it takes, with the blank ones before it.
+    pub(super) lines: u64,
+    /// Bytes of the input read so far, as stored.
+    pub(super) bytes_read: u64,
+}
+
+/// The documents of one input.
+pub(super) struct Lines<'a> {
+    name: &'a str,
+    reader: Box<dyn BufRead>,
+    read: std::rc::Rc<std::cell::Cell<u64>>,
+    gzip: bool,
+    line: u64,
+    buffer: Vec<u8>,
+}
+
+/// Counts what passes, so that progress is in bytes as stored, also for gzip.
+struct Counting<R> {
+    inner: R,
+    read: std::rc::Rc<std::cell::Cell<u64>>,
+}
+
+impl<R: Read> Read for Counting<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.inner.read(buffer)?;
+        self.read.set(self.read.get() + n as u64);
+        Ok(n)
+    }
+}
+
+impl<'a> Lines<'a> {
+    pub(super) fn open(input: &'a Input) -> Result<Lines<'a>, Error> {
+        let raw: Box<dyn Read> = match input {
+            Input::File(path, name) => {
+                if path.is_dir() {
+                    return Err(Error::in_file(name, "is a folder; name the log files in it"));
+                }
+                Box::new(
+                    File::open(path).map_err(|e| Error::in_file(name, format!("cannot be opened: {e}")))?,
+                )
+            }
+            Input::Stdin => Box::new(io::stdin()),
+        };
+        Lines::new(input.name(), raw)
+    }
+
+    fn new(name: &'a str, raw: Box<dyn Read>) -> Result<Lines<'a>, Error> {
+        let read = std::rc::Rc::default();
+        let mut reader =
+            BufReader::with_capacity(1 << 16, Counting { inner: raw, read: std::rc::Rc::clone(&read) });
+        let start = reader.fill_buf().map_err(|e| Error::in_file(name, format!("cannot be read: {e}")))?;
+        let gzip = start.starts_with(&[0x1f, 0x8b]);
+        let reader: Box<dyn BufRead> =
+            if gzip { Box::new(BufReader::new(MultiGzDecoder::new(reader))) } else { Box::new(reader) };
+        Ok(Lines { name, reader, read, gzip, line: 0, buffer: Vec::new() })
+    }
+
+    /// The next document, without blank lines. A line that is just `{` or `[` begins one that goes on until the line that is
+    /// just the closing bracket, which is how pretty printers lay out a list.
+    pub(super) fn next_document(&mut self) -> Result<Option<Document<'_>>, Error> {
+        let mut lines = 0;
+        loop {
+            self.buffer.clear();
+            if self.append_line()? == 0 {
+                return Ok(None);
+            }
+            lines += 1;
+            if self.line == 1 && self.buffer.starts_with(b"\xef\xbb\xbf") {
+                self.buffer.drain(..3);
+            }
+            if !self.buffer.trim_ascii().is_empty() {
+                break;
+            }
+        }
+        let line = self.line;
+        let closing: &[u8] = match self.buffer.trim_ascii() {
+            b"{" => b"}",
+            b"[" => b"]",
+            _ => b"",
+        };
+        if !closing.is_empty() {
+            loop {
+                let before = self.buffer.len();
+                if self.append_line()? == 0 {
+                    break;
+                }
+                lines += 1;
+                if self.buffer[before..].trim_ascii_end() == closing {
+                    break;
+                }
+            }
+        }
+        Ok(Some(Document { text: &self.buffer, line, lines, bytes_read: self.read.get() }))
+    }
+
+    fn append_line(&mut self) -> Result<u64, Error> {
+        let room = LONGEST_LINE.saturating_sub(self.buffer.len() as u64);
+        let outcome = (&mut self.reader).take(room).read_until(b'\n', &mut self.buffer);
+        let line = self.line + 1;
+        let refused = |why: String| Error::in_file(self.name, why).at_line(line);
+        match outcome {
+            Ok(n) if n as u64 == room && self.buffer.last() != Some(&b'\n') => {
+                Err(refused("is longer than 64 MiB: not an audit log".into()))
+            }
+            Ok(n) => {
+                self.line += u64::from(n > 0);
+                Ok(n as u64)
+            }
+            Err(e) if self.gzip && e.kind() == io::ErrorKind::UnexpectedEof => {
+                Err(refused("the gzip stream ends early: the file is truncated".into()))
+            }
+            Err(e) if self.gzip => Err(refused(format!("the gzip stream is damaged: {e}"))),
+            Err(e) => Err(refused(format!("cannot be read: {e}"))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::Lines;
+
+    fn documents(text: &[u8]) -> Vec<(u64, u64, String)> {
+        let mut lines = Lines::new("log", Box::new(std::io::Cursor::new(text.to_vec()))).unwrap();
+        let mut found = Vec::new();
+        while let Some(document) = lines.next_document().unwrap() {
+            found.push((
+                document.line,
+                document.lines,
+                String::from_utf8_lossy(document.text).trim().to_owned(),
+            ));
+        }
+        found
+    }
+
+    fn gzip(text: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        encoder.write_all(text).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn each_line_is_a_document_and_blank_lines_are_counted_only() {
+        let found = documents(b"\xef\xbb\xbf{\"a\":1}\r\n\n{\"b\":2}");
+        assert_eq!(found, [(1, 1, "{\"a\":1}".into()), (3, 2, "{\"b\":2}".into())]);
+    }
+
+    #[test]
+    fn a_pretty_printed_document_is_read_as_one() {
+        let found = documents(b"{\n  \"items\": [\n    {\n    }\n  ]\n}\n{\"b\":2}\n");
+        assert_eq!(found.len(), 2);
+        assert_eq!((found[0].0, found[0].1), (1, 6));
+        assert_eq!(found[1].0, 7);
+    }
+
+    #[test]
+    fn gzip_is_recognised_by_content_also_when_two_streams_are_joined() {
+        let mut twice = gzip(b"{\"a\":1}\n");
+        twice.extend(gzip(b"{\"b\":2}\n"));
+        assert_eq!(documents(&twice), documents(b"{\"a\":1}\n{\"b\":2}\n"));
+    }
+
+    #[test]
+    fn a_truncated_gzip_stream_is_an_error_with_file_and_line() {
+        let text: Vec<u8> = (0..20_000).flat_map(|i| format!("{{\"a\":{i}}}\n").into_bytes()).collect();
+        let whole = gzip(&text);
+        let mut lines =
+            Lines::new("log.gz", Box::new(std::io::Cursor::new(whole[..whole.len() / 2].to_vec()))).unwrap();
+        let error = loop {
+            match lines.next_document() {
+                Ok(Some(_)) => {}
+                Ok(None) => panic!("the truncation went unnoticed"),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error.source_name(), "log.gz");
+        assert!(error.line().unwrap() > 1);
+        assert!(error.message().contains("truncated"), "{error}");
+    }
+}
