@@ -1,0 +1,144 @@
+package main
+
+import (
+	flowcontrol "k8s.io/api/flowcontrol/v1"
+)
+
+// testCase is one line of input: a server, and what happens to it.
+type testCase struct {
+	Name        string `json:"name"`
+	ServerLimit int    `json:"serverLimit"`
+	Steps       []step `json:"steps"`
+}
+
+// step is one thing that happens. Which fields count depends on Op; README.md lists them.
+type step struct {
+	Op string `json:"op"`
+	// At is nanoseconds since the start of the case.
+	At int64 `json:"at"`
+
+	PriorityLevels []*flowcontrol.PriorityLevelConfiguration `json:"priorityLevels,omitempty"`
+	FlowSchemas    []*flowcontrol.FlowSchema                 `json:"flowSchemas,omitempty"`
+
+	Request *attributes   `json:"request,omitempty"`
+	Work    *workEstimate `json:"work,omitempty"`
+	Handle  int           `json:"handle,omitempty"`
+
+	Level string  `json:"level,omitempty"`
+	Seats float64 `json:"seats,omitempty"`
+}
+
+// attributes is what classification reads of a request.
+type attributes struct {
+	User        string   `json:"user"`
+	Groups      []string `json:"groups"`
+	IsResource  bool     `json:"isResource"`
+	Path        string   `json:"path"`
+	Verb        string   `json:"verb"`
+	APIGroup    string   `json:"apiGroup"`
+	Namespace   string   `json:"namespace"`
+	Resource    string   `json:"resource"`
+	Subresource string   `json:"subresource"`
+}
+
+type workEstimate struct {
+	InitialSeats uint64 `json:"initialSeats"`
+	FinalSeats   uint64 `json:"finalSeats"`
+	// AdditionalLatency is in nanoseconds.
+	AdditionalLatency int64 `json:"additionalLatency"`
+}
+
+// caseResult is one line of output: an answer for each step.
+type caseResult struct {
+	Name    string       `json:"name"`
+	Results []stepResult `json:"results"`
+}
+
+// stepResult holds exactly one of its members.
+type stepResult struct {
+	Config   *configState   `json:"config,omitempty"`
+	Class    *class         `json:"class,omitempty"`
+	Started  *started       `json:"started,omitempty"`
+	Ended    *ended         `json:"ended,omitempty"`
+	Demand   *demandSet     `json:"demand,omitempty"`
+	Adjusted []levelState   `json:"adjusted,omitempty"`
+	Panic    string         `json:"panic,omitempty"`
+	Level    *occupiedSeats `json:"level,omitempty"`
+}
+
+// configState is what a digestion leaves behind.
+type configState struct {
+	// Schemas in the order they are tried.
+	Schemas []string `json:"schemas"`
+	// ConditionUpdates are the writes to FlowSchema statuses that the digestion asks for, by name.
+	ConditionUpdates []conditionUpdate `json:"conditionUpdates"`
+	Levels           []levelState      `json:"levels"`
+}
+
+type conditionUpdate struct {
+	Schema  string `json:"schema"`
+	Type    string `json:"type"`
+	Status  string `json:"status"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// levelState is everything the controller holds about a level. Lists are sorted by name.
+type levelState struct {
+	Name      string `json:"name"`
+	Quiescing bool   `json:"quiescing"`
+	NominalCL int    `json:"nominalCL"`
+	MinCL     int    `json:"minCL"`
+	MaxCL     int    `json:"maxCL"`
+	CurrentCL int    `json:"currentCL"`
+	// MaxSeats is 0 when the tracker has no entry.
+	MaxSeats uint64 `json:"maxSeats"`
+	// AppliedCL and Denominator are what the queue set was last completed with.
+	AppliedCL     int           `json:"appliedCL"`
+	Denominator   int           `json:"denominator"`
+	Queues        int           `json:"queues"`
+	HandSize      int           `json:"handSize"`
+	QueueLength   int           `json:"queueLengthLimit"`
+	HighWatermark int           `json:"highWatermark"`
+	Average       float64       `json:"average"`
+	Deviation     float64       `json:"deviation"`
+	Smoothed      float64       `json:"smoothed"`
+	Seats         occupiedSeats `json:"occupied"`
+}
+
+// occupiedSeats are the totals of a queue set.
+type occupiedSeats struct {
+	Waiting      int `json:"waiting"`
+	SeatsWaiting int `json:"seatsWaiting"`
+	Executing    int `json:"executing"`
+	SeatsInUse   int `json:"seatsInUse"`
+}
+
+// class is the classification of a request.
+type class struct {
+	Schema        string `json:"schema"`
+	Level         string `json:"level"`
+	Distinguisher string `json:"distinguisher"`
+	FlowHash      uint64 `json:"flowHash"`
+	// Hand is the flow's queues in deal order, null for a level that does not deal.
+	Hand []int `json:"hand"`
+}
+
+// started is what became of a request: "executing", "waiting" or "rejected".
+type started struct {
+	class
+	State string `json:"state"`
+	// Queue is -1 for a request in no queue.
+	Queue int `json:"queue"`
+}
+
+// ended says what a finish or cancel met: "executed", "ejected", "executing" (a cancel that came
+// too late) or "none" (the handle is not in flight).
+type ended struct {
+	Was string `json:"was"`
+}
+
+// demandSet says whether the level existed.
+type demandSet struct {
+	Found bool `json:"found"`
+}
