@@ -1,0 +1,258 @@
+//! A request arrives: it is dealt a hand, joins the queue with the least waiting work, and starts if it may.
+
+use core::fmt;
+
+use super::requests::{NONE, Request, RequestId};
+use super::{Cause, Level, Queuing, RequestState, Sink};
+use crate::discipline::{Discipline, Head};
+use crate::{Dealer, MAX_SEATS, SeatSeconds, WorkEstimate};
+
+/// A request at the door.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrival {
+    /// Its flow: requests of one flow get the same hand of queues.
+    pub flow_hash: u64,
+    /// What it is expected to cost.
+    pub work: WorkEstimate,
+    /// The host's own number, handed back with its grant and in views.
+    pub token: u64,
+}
+
+/// What became of an arrival.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrived {
+    /// It was granted and holds its seats.
+    Executing(RequestId),
+    /// It waits in a queue; its grant will go to the sink of a later event.
+    Waiting(RequestId),
+    /// It is refused and holds nothing.
+    Rejected(Reason),
+    /// Its own grant was not taken; it holds nothing.
+    Gone,
+}
+
+/// Why a request was refused: the label `reason` of `rejected_requests_total`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// Its queue was full and no seat was free.
+    QueueFull,
+    /// The level does not queue and had too few seats.
+    ConcurrencyLimit,
+    /// It waited for as long as it may.
+    TimeOut,
+    /// Its caller is gone.
+    Cancelled,
+}
+
+impl Reason {
+    /// The label's value.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::QueueFull => "queue-full",
+            Self::ConcurrencyLimit => "concurrency-limit",
+            Self::TimeOut => "time-out",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// An arrival that was not even considered. Nothing has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArriveError {
+    /// `initial_seats` is 0.
+    NoSeats,
+    /// A width is above [`MAX_SEATS`].
+    TooManySeats,
+    /// `additional_latency` is above `i64::MAX` nanoseconds.
+    LatencyTooLong,
+    /// There is no memory for another request.
+    OutOfMemory,
+}
+
+impl fmt::Display for ArriveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSeats => f.write_str("initial seats: a request needs at least 1 seat"),
+            Self::TooManySeats => write!(f, "seats: a request may have at most {MAX_SEATS}"),
+            Self::LatencyTooLong => f.write_str("additional latency: at most 2^63 - 1 nanoseconds"),
+            Self::OutOfMemory => f.write_str("no memory for another request"),
+        }
+    }
+}
+
+impl core::error::Error for ArriveError {}
+
+impl<D: Discipline> Level<D> {
+    /// A request arrives at `now`.
+    ///
+    /// # Errors
+    ///
+    /// An estimate out of range, or no memory: nothing has changed. A refusal is not an error but
+    /// [`Arrived::Rejected`].
+    pub fn arrive(
+        &mut self,
+        now: u64,
+        arrival: Arrival,
+        sink: &mut impl Sink,
+    ) -> Result<Arrived, ArriveError> {
+        let WorkEstimate { initial_seats, final_seats, additional_latency } = arrival.work;
+        if initial_seats == 0 {
+            return Err(ArriveError::NoSeats);
+        }
+        if initial_seats > MAX_SEATS || final_seats > MAX_SEATS {
+            return Err(ArriveError::TooManySeats);
+        }
+        if additional_latency > i64::MAX as u64 {
+            return Err(ArriveError::LatencyTooLong);
+        }
+        // The room for its delayed release is made now, so that its end needs no memory.
+        if !self.requests.reserve() || !self.releases.reserve(self.requests.capacity()) {
+            return Err(ArriveError::OutOfMemory);
+        }
+        let now = self.advance_to(now, sink);
+        match self.dealer {
+            Some(dealer) => self.arrive_at_queues(now, arrival, dealer, sink),
+            None => self.arrive_without_queues(now, arrival, sink),
+        }
+    }
+
+    fn arrive_without_queues(
+        &mut self,
+        now: u64,
+        arrival: Arrival,
+        sink: &mut impl Sink,
+    ) -> Result<Arrived, ArriveError> {
+        if !self.accommodates(arrival.work.max_seats()) {
+            self.counters.rejected_concurrency_limit =
+                self.counters.rejected_concurrency_limit.wrapping_add(1);
+            return Ok(Arrived::Rejected(Reason::ConcurrencyLimit));
+        }
+        let id = self.admit(now, &arrival, arrival.work.total_work(), NONE)?;
+        Ok(if self.start(now, id, sink) { Arrived::Executing(id) } else { Arrived::Gone })
+    }
+
+    fn arrive_at_queues(
+        &mut self,
+        now: u64,
+        arrival: Arrival,
+        dealer: Dealer,
+        sink: &mut impl Sink,
+    ) -> Result<Arrived, ArriveError> {
+        let arena_index = self.choose_queue(dealer, arrival.flow_hash);
+        let Some(queue) = self.queues.get_mut(arena_index) else { return Err(ArriveError::OutOfMemory) };
+        if self.seats_in_use >= self.concurrency_limit && queue.waiting >= self.queue_length_limit {
+            self.settle(arena_index);
+            self.counters.rejected_queue_full = self.counters.rejected_queue_full.wrapping_add(1);
+            return Ok(Arrived::Rejected(Reason::QueueFull));
+        }
+        if !queue.is_active() {
+            self.discipline.activate(&mut queue.tag);
+        }
+
+        let total_work = arrival.work.total_work();
+        let seats = arrival.work.max_seats();
+        let id = self.admit(now, &arrival, total_work, arena_index)?;
+        // Alone in the level's queues and able to start: it is its queue's head and is picked whatever
+        // the tags say, so no list or tree needs to know.
+        if self.requests_waiting == 0
+            && self.seats_in_use < self.concurrency_limit
+            && self.accommodates(seats)
+        {
+            self.seats_waiting = self.seats_waiting.wrapping_add(seats);
+            self.note_demand(now);
+            if let Some(queue) = self.queues.get_mut(arena_index) {
+                let head = Head { tag: self.discipline.request_tag(), work: total_work };
+                self.discipline.bound(&mut queue.tag, head);
+            }
+            return Ok(if self.start(now, id, sink) { Arrived::Executing(id) } else { Arrived::Gone });
+        }
+
+        if let Some(queue) = self.queues.get_mut(arena_index) {
+            if !queue.is_active() {
+                self.active_queues = self.active_queues.wrapping_add(1);
+            }
+            queue.append(&mut self.requests, id.index);
+        }
+        self.requests_waiting = self.requests_waiting.wrapping_add(1);
+        self.seats_waiting = self.seats_waiting.wrapping_add(seats);
+        self.seats_requested = self.seats_requested.wrapping_add(seats);
+        self.note_demand(now);
+        self.settle(arena_index);
+        self.dispatch(now, sink);
+        Ok(match self.requests.find(id).and_then(|request| request.state) {
+            Some(RequestState::Waiting) => Arrived::Waiting(id),
+            Some(_) => Arrived::Executing(id),
+            None => Arrived::Gone,
+        })
+    }
+
+    /// The arena index of the queue that a flow's next request joins: of its hand, from a rotating
+    /// start, the first with the least waiting work.
+    fn choose_queue(&mut self, dealer: Dealer, flow_hash: u64) -> u32 {
+        let start = self.hand_start;
+        self.enqueues = self.enqueues.wrapping_add(1);
+        self.hand_start = if start.saturating_add(1) >= dealer.hand_size() { 0 } else { start + 1 };
+
+        if self.requests_waiting == 0 {
+            let hand = dealer.deal_up_to(flow_hash, start.saturating_add(1));
+            return hand.last().map_or(NONE, |card| self.queues.at_index(*card));
+        }
+        let hand = dealer.deal(flow_hash);
+        let (before, from) = hand.split_at_checked(start as usize).unwrap_or((&[], &hand));
+        let mut chosen = NONE;
+        let mut least = SeatSeconds::MAX;
+        for card in from.iter().chain(before) {
+            let arena_index = self.queues.at_index(*card);
+            let Some(queue) = self.queues.get(arena_index) else { continue };
+            if queue.total_work < least {
+                least = queue.total_work;
+                chosen = arena_index;
+            }
+        }
+        chosen
+    }
+
+    fn admit(
+        &mut self,
+        now: u64,
+        arrival: &Arrival,
+        total_work: SeatSeconds,
+        queue: u32,
+    ) -> Result<RequestId, ArriveError> {
+        let request = Request {
+            state: Some(RequestState::Waiting),
+            generation: 0,
+            queue,
+            previous: NONE,
+            next: NONE,
+            tag: self.discipline.request_tag(),
+            token: arrival.token,
+            arrival: now,
+            start: 0,
+            release_at: 0,
+            work: arrival.work,
+            total_work,
+        };
+        self.requests.insert(request).ok_or(ArriveError::OutOfMemory)
+    }
+
+    /// Counts a request that left without having run, for the reason its caller gave.
+    pub(super) fn count_departure(&mut self, cause: Cause) -> Reason {
+        let (counter, reason) = match cause {
+            Cause::TimeOut => (&mut self.counters.timed_out, Reason::TimeOut),
+            Cause::Caller => (&mut self.counters.cancelled, Reason::Cancelled),
+        };
+        *counter = counter.wrapping_add(1);
+        reason
+    }
+
+    pub(super) const fn is_exempt(&self) -> bool {
+        matches!(self.queuing, Queuing::Exempt)
+    }
+}

@@ -1,0 +1,110 @@
+//! A request has been served; its seats come back at once, or after its additional latency.
+
+use super::requests::{NONE, RequestId};
+use super::{Level, RequestState, Sink, StaleRequest};
+use crate::discipline::Discipline;
+use crate::work::GUESSED_SERVICE_TIME;
+use crate::{Mode, SeatSeconds};
+
+/// What is left of a finished request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Finished {
+    /// When its seats come back, if they are still held for the additional latency.
+    pub release_at: Option<u64>,
+}
+
+impl<D: Discipline> Level<D> {
+    /// An executing request has been served. Its handle ends here.
+    ///
+    /// # Errors
+    ///
+    /// [`StaleRequest`] when it is not executing; nothing has changed.
+    pub fn finish(
+        &mut self,
+        now: u64,
+        id: RequestId,
+        sink: &mut impl Sink,
+    ) -> Result<Finished, StaleRequest> {
+        let is_executing =
+            |request: &super::requests::Request<_>| request.state == Some(RequestState::Executing);
+        if !self.requests.find(id).is_some_and(is_executing) {
+            return Err(StaleRequest);
+        }
+        let now = self.advance_to(now, sink);
+        let Some(request) = self.requests.at_mut(id.index) else { return Err(StaleRequest) };
+        let arena_index = request.queue;
+        let served = now.wrapping_sub(request.start) as i64;
+        let seats = request.work.initial_seats as f64;
+        let latency = request.work.additional_latency;
+        let release_at = (latency > 0).then(|| now.saturating_add(latency));
+        request.state = Some(RequestState::Lingering);
+        request.generation = request.generation.wrapping_add(1);
+        request.release_at = release_at.unwrap_or(now);
+
+        self.requests_executing = self.requests_executing.wrapping_sub(1);
+        if let Some(queue) = self.queues.get_mut(arena_index) {
+            queue.executing = queue.executing.wrapping_sub(1);
+            if !queue.is_active() {
+                self.active_queues = self.active_queues.wrapping_sub(1);
+            }
+            let unused = SeatSeconds::work(seats, GUESSED_SERVICE_TIME.wrapping_sub(served));
+            self.discipline.refund(&mut queue.tag, unused);
+            if queue.waiting > 0 {
+                self.settle(arena_index);
+            }
+        }
+        match release_at {
+            Some(due) => self.releases.push(due, id.index),
+            None => self.release(now, id.index),
+        }
+        self.dispatch(now, sink);
+        Ok(Finished { release_at })
+    }
+
+    /// Releases what is due by `now`, each at its own time and followed by what it lets start. Returns
+    /// the time that counts as now.
+    pub(super) fn release_due(&mut self, now: u64, sink: &mut impl Sink) -> u64 {
+        let now = if self.mode == Mode::Default { now.max(self.now) } else { now };
+        while let Some((due, index)) = self.releases.pop_due(now) {
+            self.advance_meter(due);
+            self.release(due, index);
+            self.dispatch(due, sink);
+        }
+        now
+    }
+
+    /// A request gives its seats back, and its slot.
+    fn release(&mut self, now: u64, index: u32) {
+        let Some(request) = self.requests.at(index) else { return };
+        let (arena_index, seats) = (request.queue, request.work.max_seats());
+        self.requests.remove(index);
+        self.seats_in_use = self.seats_in_use.wrapping_sub(seats);
+        self.note_demand(now);
+
+        let Some(queue) = self.queues.get_mut(arena_index) else { return };
+        queue.seats_in_use = queue.seats_in_use.wrapping_sub(seats);
+        let held = queue.seats_in_use > 0;
+        let removed = queue.place == NONE;
+        let empty = !queue.is_active() && (self.mode.is_exact() || !held);
+        let excess = i64::from(self.queues.len()) > self.queuing.desired_queues();
+        if removed {
+            // The reference removes some other queue here, or crashes (kubernetes issue 140884).
+            if excess {
+                self.counters.removals_refused = self.counters.removals_refused.wrapping_add(1);
+            }
+        } else {
+            self.seats_requested = self.seats_requested.wrapping_sub(seats);
+            if excess && empty {
+                // Seats that still linger there leave the queues' account with their queue.
+                let left = self.queues.get(arena_index).map_or(0, |queue| queue.seats_in_use);
+                self.seats_requested = self.seats_requested.wrapping_sub(left);
+                self.queues.remove(arena_index);
+                self.counters.queues_removed = self.counters.queues_removed.wrapping_add(1);
+            }
+        }
+        let gone = self.queues.get(arena_index).is_some_and(|queue| queue.place == NONE);
+        if gone && !held {
+            self.queues.forget(arena_index);
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! The requests of a level, in reused slots with checked handles.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::WorkEstimate;
+
+/// No slot: the end of a list.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// Names a request of one level, from its arrival to its end. A handle that is used after its
+/// request has ended is recognised, for 2^32 reuses of the same slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RequestId {
+    pub(super) index: u32,
+    pub(super) generation: u32,
+}
+
+impl RequestId {
+    /// Both halves in one word, the slot in the lower 32 bits: for hosts that keep handles as integers.
+    pub const fn to_bits(self) -> u64 {
+        (self.generation as u64) << 32 | self.index as u64
+    }
+
+    /// The reverse of [`RequestId::to_bits`]. Any word is safe: a handle that never was is stale.
+    pub const fn from_bits(bits: u64) -> Self {
+        Self { index: bits as u32, generation: (bits >> 32) as u32 }
+    }
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.index, self.generation)
+    }
+}
+
+/// Where a request is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestState {
+    /// In a queue.
+    Waiting,
+    /// Started, not finished.
+    Executing,
+    /// Finished, its seats still held for the additional latency.
+    Lingering,
+}
+
+/// One slot. `state` is `None` while it is free; a free slot's `next` is the next free one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Request<T> {
+    pub(super) state: Option<RequestState>,
+    pub(super) generation: u32,
+    /// The arena index of its queue, `NONE` where it needed none.
+    pub(super) queue: u32,
+    pub(super) previous: u32,
+    pub(super) next: u32,
+    pub(super) tag: T,
+    pub(super) token: u64,
+    pub(super) arrival: u64,
+    pub(super) start: u64,
+    /// When a lingering request gives its seats back.
+    pub(super) release_at: u64,
+    pub(super) work: WorkEstimate,
+    /// Total work as charged; trimming does not change it.
+    pub(super) total_work: crate::SeatSeconds,
+}
+
+/// All slots. Memory grows with the largest number of requests ever held and is then reused.
+#[derive(Debug, Clone)]
+pub(super) struct Requests<T> {
+    slots: Vec<Request<T>>,
+    first_free: u32,
+}
+
+impl<T: Copy> Requests<T> {
+    pub(super) const fn new() -> Self {
+        Self { slots: Vec::new(), first_free: NONE }
+    }
+
+    /// Makes sure that the next [`Requests::insert`] has a slot. `false` when memory, or 2^32 - 1 slots, ran out.
+    pub(super) fn reserve(&mut self) -> bool {
+        self.first_free != NONE
+            || self.slots.len() < self.slots.capacity()
+            || (self.slots.len() < NONE as usize && self.slots.try_reserve(1).is_ok())
+    }
+
+    pub(super) fn capacity(&self) -> usize {
+        self.slots.capacity()
+    }
+
+    /// Takes a slot for `request`, whose generation is replaced by the slot's.
+    pub(super) fn insert(&mut self, mut request: Request<T>) -> Option<RequestId> {
+        let index = self.first_free;
+        if let Some(slot) = self.slots.get_mut(index as usize) {
+            self.first_free = slot.next;
+            request.generation = slot.generation;
+            request.next = NONE;
+            *slot = request;
+            return Some(RequestId { index, generation: request.generation });
+        }
+        if self.slots.len() < self.slots.capacity() {
+            let index = self.slots.len() as u32;
+            request.generation = 0;
+            self.slots.push(request);
+            return Some(RequestId { index, generation: 0 });
+        }
+        None
+    }
+
+    /// Frees the slot; every handle to it is stale from now on.
+    pub(super) fn remove(&mut self, index: u32) {
+        if let Some(slot) = self.slots.get_mut(index as usize) {
+            slot.state = None;
+            slot.generation = slot.generation.wrapping_add(1);
+            slot.next = self.first_free;
+            self.first_free = index;
+        }
+    }
+
+    pub(super) fn at(&self, index: u32) -> Option<&Request<T>> {
+        self.slots.get(index as usize)
+    }
+
+    pub(super) fn at_mut(&mut self, index: u32) -> Option<&mut Request<T>> {
+        self.slots.get_mut(index as usize)
+    }
+
+    /// The request of a handle, unless it is stale.
+    pub(super) fn find(&self, id: RequestId) -> Option<&Request<T>> {
+        self.at(id.index).filter(|request| request.state.is_some() && request.generation == id.generation)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (RequestId, &Request<T>)> {
+        self.slots.iter().enumerate().filter(|(_, request)| request.state.is_some()).map(
+            |(index, request)| (RequestId { index: index as u32, generation: request.generation }, request),
+        )
+    }
+}
