@@ -131,11 +131,11 @@ impl<Q: Copy + Default> Queues<Q> {
         let mut step = self.counts.len().checked_next_power_of_two().unwrap_or(0);
         while step > 0 {
             let next = place.saturating_add(step);
-            if let Some(&count) = self.counts.get(next.wrapping_sub(1)) {
-                if count <= left {
-                    left -= count;
-                    place = next;
-                }
+            if let Some(&count) = self.counts.get(next.wrapping_sub(1))
+                && count <= left
+            {
+                left -= count;
+                place = next;
             }
             step /= 2;
         }
