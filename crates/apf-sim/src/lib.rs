@@ -6,7 +6,17 @@ pub mod error;
 pub mod event_queue;
 pub mod progress;
 pub mod random;
+pub mod scenario;
+mod yaml;
 
 pub use duration::GoDuration;
 pub use error::Error;
 pub use progress::Progress;
+
+/// The mode's name in reports.
+pub(crate) fn mode_name(mode: apf_core::Mode) -> &'static str {
+    match mode {
+        apf_core::Mode::Exact => "exact",
+        apf_core::Mode::Default => "default",
+    }
+}
