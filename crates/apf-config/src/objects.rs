@@ -3,13 +3,24 @@
 //! Every older version is converted to this form while it is read and back while it is written;
 //! the rest of the workspace knows no other.
 
+use std::collections::BTreeMap;
+
+use crate::value::Value;
+use crate::version::Kind;
+
 /// Annotations and labels: a map, so their order in a file means nothing.
-pub type StringMap = std::collections::BTreeMap<String, String>;
+pub type StringMap = BTreeMap<String, String>;
 
 /// The API group of both kinds.
 pub const GROUP: &str = "flowcontrol.apiserver.k8s.io";
 
-/// The part of `ObjectMeta` that priority and fairness reads.
+/// Annotation by which v1beta3 tells an explicit zero of shares from "not set"; only its presence counts.
+pub const PRESERVE_ZERO_ANNOTATION: &str = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares";
+
+/// Annotation that says whether a server keeps the spec of a built-in object up to date.
+pub const AUTOUPDATE_ANNOTATION: &str = "apf.kubernetes.io/autoupdate-spec";
+
+/// `ObjectMeta`: what priority and fairness reads, and the rest as it was written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ObjectMeta {
     /// Name of the object, a DNS-1123 subdomain.
@@ -24,6 +35,9 @@ pub struct ObjectMeta {
     pub generation: i64,
     /// UID, empty when the file does not say.
     pub uid: String,
+    /// Every other field that is set, such as `resourceVersion` and `managedFields`: carried along when the
+    /// object is written again, and never looked at.
+    pub rest: BTreeMap<String, Value>,
 }
 
 /// A `FlowSchema`.
@@ -204,4 +218,54 @@ pub struct Objects {
     pub flow_schemas: Vec<FlowSchema>,
     /// Every PriorityLevelConfiguration.
     pub priority_levels: Vec<PriorityLevelConfiguration>,
+}
+
+/// An object of either kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Object {
+    /// A `FlowSchema`.
+    FlowSchema(FlowSchema),
+    /// A `PriorityLevelConfiguration`.
+    PriorityLevelConfiguration(PriorityLevelConfiguration),
+}
+
+impl Object {
+    /// Which kind it is.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Object::FlowSchema(_) => Kind::FlowSchema,
+            Object::PriorityLevelConfiguration(_) => Kind::PriorityLevelConfiguration,
+        }
+    }
+
+    /// Its metadata.
+    pub fn metadata(&self) -> &ObjectMeta {
+        match self {
+            Object::FlowSchema(schema) => &schema.metadata,
+            Object::PriorityLevelConfiguration(level) => &level.metadata,
+        }
+    }
+
+    pub(crate) fn metadata_mut(&mut self) -> &mut ObjectMeta {
+        match self {
+            Object::FlowSchema(schema) => &mut schema.metadata,
+            Object::PriorityLevelConfiguration(level) => &mut level.metadata,
+        }
+    }
+}
+
+impl Objects {
+    /// Adds an object behind those of its kind.
+    pub fn push(&mut self, object: Object) {
+        match object {
+            Object::FlowSchema(schema) => self.flow_schemas.push(schema),
+            Object::PriorityLevelConfiguration(level) => self.priority_levels.push(level),
+        }
+    }
+
+    /// Every object: the levels, then the schemas that refer to them.
+    pub fn to_list(&self) -> Vec<Object> {
+        let levels = self.priority_levels.iter().cloned().map(Object::PriorityLevelConfiguration);
+        levels.chain(self.flow_schemas.iter().cloned().map(Object::FlowSchema)).collect()
+    }
 }
