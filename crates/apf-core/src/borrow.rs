@@ -3,6 +3,7 @@
 
 use alloc::vec::Vec;
 
+use crate::reserved::push_reserved;
 use crate::rounding::{round_half_away, to_seats};
 use crate::{DemandStats, LevelLimits, Mode};
 
@@ -122,8 +123,8 @@ pub fn adjust(mode: Mode, borrowers: &[Borrower], out: &mut [Adjusted]) -> Outco
         return Outcome::OutOfMemory;
     }
     for borrower in limited() {
-        if items.len() < items.capacity() {
-            items.push(Item::of(borrower));
+        if !push_reserved(&mut items, Item::of(borrower)) {
+            return Outcome::OutOfMemory;
         }
     }
     match fair_proportion(required as f64, &items) {
@@ -237,10 +238,9 @@ fn ascending_bounds(items: &[Item]) -> Result<Vec<Bound>, Outcome> {
         let stops =
             Bound { proportion: item.upper / item.target, target_gained: -item.target, levels_gained: -1 };
         for bound in [starts, stops] {
-            if bounds.len() == bounds.capacity() {
+            if !push_reserved(&mut bounds, bound) {
                 return Err(Outcome::OutOfMemory);
             }
-            bounds.push(bound);
             let mut place = bounds.len().saturating_sub(1);
             while let Some(before) = place.checked_sub(1) {
                 match (bounds.get(before).copied(), bounds.get(place).copied()) {

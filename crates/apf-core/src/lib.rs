@@ -43,6 +43,7 @@ pub mod flow_hash;
 pub mod level;
 pub mod limits;
 mod mode;
+mod reserved;
 mod rounding;
 pub mod seat_seconds;
 pub mod work;

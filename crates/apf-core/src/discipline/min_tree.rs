@@ -2,6 +2,8 @@
 
 use alloc::vec::Vec;
 
+use crate::reserved::push_reserved;
+
 /// The key of a place with nothing to offer.
 pub(super) const EMPTY: u64 = u64::MAX;
 
@@ -26,9 +28,7 @@ impl MinTree {
     pub(super) fn clear(&mut self, places: u32) {
         let leaves = (places as usize).max(1).next_power_of_two();
         self.nodes.clear();
-        while self.nodes.len() < leaves.saturating_mul(2) && self.nodes.len() < self.nodes.capacity() {
-            self.nodes.push(EMPTY);
-        }
+        while self.nodes.len() < leaves.saturating_mul(2) && push_reserved(&mut self.nodes, EMPTY) {}
         self.leaves = leaves;
     }
 

@@ -2,6 +2,8 @@
 
 use alloc::vec::Vec;
 
+use crate::reserved::push_reserved;
+
 /// One release to come. Equal times keep the order of their requests' ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Release {
@@ -35,12 +37,11 @@ impl Releases {
 
     /// Adds one, within what was reserved.
     pub(super) fn push(&mut self, due: u64, request: u32) {
-        if self.heap.len() == self.heap.capacity() {
+        let release = Release { due, sequence: self.sequence, request };
+        if !push_reserved(&mut self.heap, release) {
             return;
         }
-        let release = Release { due, sequence: self.sequence, request };
         self.sequence = self.sequence.wrapping_add(1);
-        self.heap.push(release);
         let mut hole = self.heap.len().saturating_sub(1);
         while hole > 0 {
             let parent = (hole - 1) / 2;

@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 use super::requests::{NONE, Request, Requests};
 use crate::SeatSeconds;
 use crate::discipline::Head;
+use crate::reserved::push_reserved;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Queue<Q> {
@@ -200,9 +201,11 @@ impl<Q: Copy + Default> Queues<Q> {
     /// Closes the gaps and appends empty queues until there are `wanted`, within what was reserved.
     pub(super) fn arrange(&mut self, wanted: u32) {
         self.order.retain(|arena_index| *arena_index != NONE);
-        while self.places() < wanted && self.order.len() < self.order.capacity() {
+        while self.places() < wanted {
             let Some(arena_index) = self.create() else { break };
-            self.order.push(arena_index);
+            if !push_reserved(&mut self.order, arena_index) {
+                break;
+            }
         }
         for (place, &arena_index) in self.order.iter().enumerate() {
             if let Some(queue) = self.arena.get_mut(arena_index as usize) {
@@ -213,9 +216,12 @@ impl<Q: Copy + Default> Queues<Q> {
         self.first_place = 0;
         self.counts.clear();
         let mut node: usize = 0;
-        while self.counts.len() < self.order.len() && self.counts.len() < self.counts.capacity() {
+        while self.counts.len() < self.order.len() {
             node = node.wrapping_add(1);
-            self.counts.push(1 << node.trailing_zeros()); // every place it covers holds a queue
+            let every_place_it_covers = 1 << node.trailing_zeros();
+            if !push_reserved(&mut self.counts, every_place_it_covers) {
+                break;
+            }
         }
     }
 
@@ -238,11 +244,7 @@ impl<Q: Copy + Default> Queues<Q> {
             *slot = empty;
             return Some(arena_index);
         }
-        if self.arena.len() < self.arena.capacity() {
-            self.arena.push(empty);
-            return Some((self.arena.len() as u32).wrapping_sub(1));
-        }
-        None
+        push_reserved(&mut self.arena, empty).then(|| (self.arena.len() as u32).wrapping_sub(1))
     }
 }
 

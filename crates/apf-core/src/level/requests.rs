@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::WorkEstimate;
+use crate::reserved::push_reserved;
 
 /// No slot: the end of a list.
 pub(super) const NONE: u32 = u32::MAX;
@@ -98,13 +99,9 @@ impl<T: Copy> Requests<T> {
             *slot = request;
             return Some(RequestId { index, generation: request.generation });
         }
-        if self.slots.len() < self.slots.capacity() {
-            let index = self.slots.len() as u32;
-            request.generation = 0;
-            self.slots.push(request);
-            return Some(RequestId { index, generation: 0 });
-        }
-        None
+        let index = self.slots.len() as u32;
+        request.generation = 0;
+        push_reserved(&mut self.slots, request).then_some(RequestId { index, generation: 0 })
     }
 
     /// Frees the slot; every handle to it is stale from now on.
