@@ -20,8 +20,29 @@ const BY_NAMESPACE: Option<DistinguisherMethod> = Some(DistinguisherMethod::ByNa
 /// The schemas and levels named `exempt` and `catch-all`.
 pub fn mandatory() -> Objects {
     Objects {
-        flow_schemas: vec![exempt_schema(), catch_all_schema()],
-        priority_levels: vec![exempt_level(), reject_level(CATCH_ALL, 5)],
+        flow_schemas: [EXEMPT, CATCH_ALL].into_iter().filter_map(mandatory_schema).collect(),
+        priority_levels: [EXEMPT, CATCH_ALL].into_iter().filter_map(mandatory_level).collect(),
+    }
+}
+
+/// The mandatory schema of this name.
+pub fn mandatory_schema(name: &str) -> Option<FlowSchema> {
+    match name {
+        EXEMPT => Some(schema(EXEMPT, EXEMPT, 1, None, vec![everything(vec![group("system:masters")])])),
+        CATCH_ALL => Some(schema(CATCH_ALL, CATCH_ALL, 10_000, BY_USER, vec![everything(everyone())])),
+        _ => None,
+    }
+}
+
+/// The mandatory level of this name.
+pub fn mandatory_level(name: &str) -> Option<PriorityLevelConfiguration> {
+    match name {
+        EXEMPT => Some(exempt_level()),
+        CATCH_ALL => {
+            let reject = LimitResponse { kind: "Reject".to_owned(), queuing: None };
+            Some(limited_level(CATCH_ALL, 5, 0, reject))
+        }
+        _ => None,
     }
 }
 
@@ -149,10 +170,6 @@ fn limited_level(
     }
 }
 
-fn reject_level(name: &str, shares: i32) -> PriorityLevelConfiguration {
-    limited_level(name, shares, 0, LimitResponse { kind: "Reject".to_owned(), queuing: None })
-}
-
 fn queue_level(
     name: &str,
     shares: i32,
@@ -181,14 +198,6 @@ fn schema(
         },
         conditions: Vec::new(),
     }
-}
-
-fn exempt_schema() -> FlowSchema {
-    schema(EXEMPT, EXEMPT, 1, None, vec![everything(vec![group("system:masters")])])
-}
-
-fn catch_all_schema() -> FlowSchema {
-    schema(CATCH_ALL, CATCH_ALL, 10_000, BY_USER, vec![everything(everyone())])
 }
 
 fn user(name: &str) -> Subject {

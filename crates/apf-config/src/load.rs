@@ -253,11 +253,7 @@ impl Loader {
 /// judged again: their zero values say nothing about what was meant.
 fn complete(object: &mut Object, version: Version, unread: &[Issue]) -> Vec<Issue> {
     let mut issues = Vec::new();
-    if let Some((deprecated, removed, replacement)) = version.deprecation() {
-        let detail = format!(
-            "deprecated in {deprecated}+, unavailable in {removed}+; use {}",
-            replacement.api_version()
-        );
+    if let Some(detail) = version.deprecation() {
         let path = FieldPath::of(&["apiVersion"]);
         issues.push(Issue::warning(path, Rule::Deprecated, Some(quote(&version.api_version())), detail));
     }

@@ -62,16 +62,16 @@ impl Version {
         }
     }
 
-    /// For a version that servers give up: the release that deprecates it, the release without it, and
-    /// the version to use instead.
-    pub fn deprecation(self) -> Option<(&'static str, &'static str, Version)> {
-        match self {
-            Version::V1 => None,
-            Version::V1Beta3 => Some(("v1.29", "v1.32", Version::V1)),
-            Version::V1Beta2 => Some(("v1.26", "v1.29", Version::V1Beta3)),
-            Version::V1Beta1 => Some(("v1.23", "v1.26", Version::V1Beta3)),
-            Version::V1Alpha1 => Some(("v1.20", "v1.23", Version::V1Beta3)),
-        }
+    /// What the deprecation warning of a server says about the version, nothing for `v1`.
+    pub fn deprecation(self) -> Option<String> {
+        let (when, replacement) = match self {
+            Version::V1 => return None,
+            Version::V1Beta3 => ("deprecated in v1.29+, unavailable in v1.32+", Version::V1),
+            Version::V1Beta2 => ("deprecated in v1.26+, unavailable in v1.29+", Version::V1Beta3),
+            Version::V1Beta1 => ("deprecated in v1.23+, unavailable in v1.26+", Version::V1Beta3),
+            Version::V1Alpha1 => ("unavailable in v1.23+", Version::V1),
+        };
+        Some(format!("{when}; use {}", replacement.api_version()))
     }
 }
 

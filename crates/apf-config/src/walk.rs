@@ -89,8 +89,12 @@ fn classify<'n>(node: &'n Node, api_version: &str, kind: &str) -> Result<What, &
     if Kind::from_name(kind).is_some() || list_of.is_some() {
         let supported: Vec<String> =
             Version::ALL.iter().map(|version| quote(&version.api_version())).collect();
-        let detail =
-            format!("no matches for kind {} in it; supported values: {}", quote(kind), supported.join(", "));
+        let detail = format!(
+            "no matches for kind {} in version {}; supported values: {}",
+            quote(kind),
+            quote(api_version),
+            supported.join(", ")
+        );
         return Ok(wrong(
             FieldPath::of(&["apiVersion"]),
             Rule::NotSupported,

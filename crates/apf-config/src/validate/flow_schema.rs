@@ -39,11 +39,7 @@ pub(super) fn check(findings: &mut Findings, schema: &FlowSchema) {
     for (index, rule) in spec.rules.iter().enumerate() {
         policy_rule(findings, &path.field("rules").index(index), rule);
     }
-    let mandatory = bootstrap::mandatory();
-    if let Some(fixed) =
-        mandatory.flow_schemas.iter().find(|fixed| fixed.metadata.name == schema.metadata.name)
-        && fixed.spec != *spec
-    {
+    if bootstrap::mandatory_schema(&schema.metadata.name).is_some_and(|fixed| fixed.spec != *spec) {
         let detail = format!("spec of '{}' must equal the fixed value", schema.metadata.name);
         findings.0.push(Issue::error(path, Rule::Invalid, None, detail));
     }

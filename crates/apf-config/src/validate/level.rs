@@ -69,10 +69,7 @@ fn one_of(findings: &mut Findings, path: FieldPath, value: &str, supported: &[&s
 }
 
 fn mandatory(findings: &mut Findings, path: FieldPath, name: &str, spec: &PriorityLevelSpec) {
-    let mandatory = bootstrap::mandatory();
-    let Some(fixed) = mandatory.priority_levels.into_iter().find(|fixed| fixed.metadata.name == name) else {
-        return;
-    };
+    let Some(fixed) = bootstrap::mandatory_level(name) else { return };
     let detail = if name == bootstrap::EXEMPT {
         // Shares and lending of the exempt level are the operator's to set.
         let comparable = PriorityLevelSpec { exempt: fixed.spec.exempt.clone(), ..spec.clone() };
