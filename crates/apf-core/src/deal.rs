@@ -88,22 +88,24 @@ impl Dealer {
     /// The first `cards` cards of a flow's hand; dealing stops early because each card costs a division.
     pub(crate) fn deal_up_to(&self, flow_hash: u64, cards: u32) -> Hand {
         let mut value = flow_hash;
+        let mut left = u64::from(self.deck_size);
         let mut draws = [0u32; LARGEST_HAND];
-        let mut hand = Hand { cards: [0; LARGEST_HAND], length: 0 };
-        for (dealt, slot) in hand.cards.iter_mut().enumerate().take(cards.min(self.hand_size) as usize) {
-            let left = u64::from(self.deck_size).saturating_sub(dealt as u64).max(1);
-            let draw = (value % left) as u32;
-            value /= left;
+        let mut hand = Hand { cards: [0; LARGEST_HAND], length: cards.min(self.hand_size) };
+        for (dealt, slot) in hand.cards.iter_mut().enumerate().take(hand.length as usize) {
+            let divisor = left.max(1);
+            let draw = (value % divisor) as u32;
+            value /= divisor;
+            left = divisor - 1;
             // The draw-th card among those not dealt yet.
             let mut card = draw;
-            for earlier in draws.iter().take(dealt).rev() {
-                card += u32::from(card >= *earlier);
+            let earlier = draws.get(..dealt).unwrap_or(&[]);
+            for earlier_draw in earlier.iter().rev() {
+                card += u32::from(card >= *earlier_draw);
             }
             if let Some(kept) = draws.get_mut(dealt) {
                 *kept = draw;
             }
             *slot = card;
-            hand.length += 1;
         }
         hand
     }
