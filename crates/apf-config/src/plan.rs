@@ -15,7 +15,6 @@
 mod index;
 mod levels;
 mod line_sets;
-mod mandatory;
 pub(crate) mod matching;
 mod schemas;
 
@@ -24,12 +23,13 @@ use std::fmt;
 
 use apf_core::{FlowHash, LevelLimits, LevelShares, Queuing, level_limits, max_seats};
 
-pub use levels::{CATCH_ALL, EXEMPT, LevelDefect, LevelOrigin, PlannedLevel};
+pub use levels::{LevelDefect, LevelOrigin, PlannedLevel};
 pub use matching::{Part, Parts};
 pub use schemas::{PlannedSchema, SchemaDefect, SchemaStatus};
 
 use crate::attributes::RequestAttributes;
-use crate::objects::{DistinguisherMethod, FlowSchema, FlowSchemaSpec, Objects, PriorityLevelSpec};
+use crate::bootstrap::{self, CATCH_ALL, EXEMPT};
+use crate::objects::{DistinguisherMethod, FlowSchema, Objects, PriorityLevelSpec};
 use index::{Answer, Index};
 
 /// Why there is no plan.
@@ -163,15 +163,17 @@ impl Plan {
         for (name, spec) in retained {
             accept(name, "", spec, LevelOrigin::Retained);
         }
-        accept(EXEMPT, "", &mandatory::exempt_level(), LevelOrigin::Imagined);
-        accept(CATCH_ALL, "", &mandatory::catch_all_level(), LevelOrigin::Imagined);
+        let mandatory = bootstrap::mandatory();
+        for level in &mandatory.priority_levels {
+            accept(&level.metadata.name, "", &level.spec, LevelOrigin::Imagined);
+        }
 
         let mut levels: Vec<PlannedLevel> = levels.into_values().collect();
         set_limits(&mut levels, server_limit);
 
         let statuses: Vec<SchemaStatus> =
             objects.flow_schemas.iter().map(|schema| schema_status(schema, &levels)).collect();
-        let schemas = matching_order(&objects.flow_schemas, &statuses, &levels);
+        let schemas = matching_order(&objects.flow_schemas, &statuses, &mandatory.flow_schemas, &levels);
         let flows = schemas.iter().map(|schema| flow(schema, &levels, flow_hash)).collect();
         let catch_all = schemas.iter().position(|schema| schema.name == CATCH_ALL).unwrap_or(0);
         let index = Index::new(schemas.iter().map(|schema| &schema.spec));
@@ -346,6 +348,7 @@ fn schema_status(schema: &FlowSchema, levels: &[PlannedLevel]) -> SchemaStatus {
 fn matching_order(
     objects: &[FlowSchema],
     statuses: &[SchemaStatus],
+    mandatory: &[FlowSchema],
     levels: &[PlannedLevel],
 ) -> Vec<PlannedSchema> {
     let mut schemas: Vec<PlannedSchema> = objects
@@ -363,19 +366,21 @@ fn matching_order(
         })
         .collect();
     schemas.sort_by(|a, b| (a.spec.matching_precedence, &a.name).cmp(&(b.spec.matching_precedence, &b.name)));
-    // Imagined schemas stand at the ends whatever the precedence of the others.
-    if schemas.iter().all(|schema| schema.name != EXEMPT) {
-        schemas.insert(0, imagined_schema(EXEMPT, mandatory::exempt_schema(), levels));
-    }
-    if schemas.iter().all(|schema| schema.name != CATCH_ALL) {
-        schemas.push(imagined_schema(CATCH_ALL, mandatory::catch_all_schema(), levels));
+    for missing in mandatory {
+        let name = &missing.metadata.name;
+        if schemas.iter().all(|schema| schema.name != *name) {
+            // Imagined schemas stand at the ends whatever the precedence of the others.
+            let place = if name == EXEMPT { 0 } else { schemas.len() };
+            schemas.insert(place, imagined_schema(missing, levels));
+        }
     }
     schemas
 }
 
-fn imagined_schema(name: &str, spec: FlowSchemaSpec, levels: &[PlannedLevel]) -> PlannedSchema {
+fn imagined_schema(mandatory: &FlowSchema, levels: &[PlannedLevel]) -> PlannedSchema {
+    let FlowSchema { metadata, spec, .. } = mandatory.clone();
     let level = levels.iter().position(|level| level.name == spec.priority_level).unwrap_or(0);
-    PlannedSchema { name: name.to_owned(), uid: String::new(), spec, level, imagined: true }
+    PlannedSchema { name: metadata.name, uid: String::new(), spec, level, imagined: true }
 }
 
 fn flow(schema: &PlannedSchema, levels: &[PlannedLevel], hash: FlowHash) -> Flow {

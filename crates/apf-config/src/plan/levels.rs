@@ -4,12 +4,8 @@ use std::fmt;
 
 use apf_core::{Dealer, DealerError, LevelShares, Queuing};
 
+use crate::bootstrap::{CATCH_ALL, EXEMPT};
 use crate::objects::{LimitResponse, PriorityLevelSpec};
-
-/// Name of the one level without limits, and of the schema that leads to it.
-pub const EXEMPT: &str = "exempt";
-/// Name of the level, and of the schema, for what nothing else matches.
-pub const CATCH_ALL: &str = "catch-all";
 
 /// `limited.nominalConcurrencyShares` where the object does not say.
 const DEFAULT_SHARES: i32 = 30;
