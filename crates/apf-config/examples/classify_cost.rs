@@ -9,8 +9,8 @@ use std::time::Instant;
 use apf_config::attributes::RequestAttributes;
 use apf_config::bootstrap;
 use apf_config::objects::{
-    DistinguisherMethod, FlowSchema, FlowSchemaSpec, NonResourceRule, ObjectMeta, Objects, ResourceRule, Rule,
-    ServiceAccountSubject, Subject,
+    DistinguisherMethod, FlowSchema, FlowSchemaSpec, NonResourceRule, ObjectMeta, Objects, ResourceRule,
+    Rule, ServiceAccountSubject, Subject,
 };
 use apf_config::plan::{Plan, PlanError};
 use apf_core::FlowHash;
@@ -36,7 +36,8 @@ fn main() -> Result<(), PlanError> {
 
 /// Prints the cost of a mixed load and returns it for XXH3, in nanoseconds a request.
 fn measure(name: &str, objects: &Objects) -> Result<f64, PlanError> {
-    let [fast, exact] = [FlowHash::Xxh3, FlowHash::Sha256].map(|hash| Plan::compile(objects, 600, hash).map(cost));
+    let [fast, exact] =
+        [FlowHash::Xxh3, FlowHash::Sha256].map(|hash| Plan::compile(objects, 600, hash).map(cost));
     let (fast, exact) = (fast?, exact?);
     println!("{name:<38} {fast:>9.1} {exact:>9.1}");
     Ok(fast)
@@ -47,16 +48,22 @@ fn cost(plan: Plan) -> f64 {
     let account = ["system:serviceaccounts", "system:serviceaccounts:dev", "system:authenticated"];
     let leases = |verb| RequestAttributes::resource(verb, "leases").in_group("coordination.k8s.io");
     let load = [
-        RequestAttributes::resource("list", "pods").by("system:kube-controller-manager", &["system:authenticated"]),
+        RequestAttributes::resource("list", "pods")
+            .by("system:kube-controller-manager", &["system:authenticated"]),
         leases("update").in_namespace("kube-system").by("system:kube-scheduler", &["system:authenticated"]),
         leases("update").in_namespace("kube-node-lease").by("system:node:node-1", &node),
-        RequestAttributes::resource("patch", "nodes").with_subresource("status").by("system:node:node-1", &node),
+        RequestAttributes::resource("patch", "nodes")
+            .with_subresource("status")
+            .by("system:node:node-1", &node),
         RequestAttributes::resource("get", "secrets").in_namespace("dev").by("system:node:node-1", &node),
         RequestAttributes::resource("create", "pods")
             .in_namespace("dev")
             .by("system:serviceaccount:dev:bot", &account),
-        RequestAttributes::resource("get", "deployments").in_group("apps").by("alice", &["dev", "system:authenticated"]),
-        RequestAttributes::non_resource("get", "/healthz").by("system:anonymous", &["system:unauthenticated"]),
+        RequestAttributes::resource("get", "deployments")
+            .in_group("apps")
+            .by("alice", &["dev", "system:authenticated"]),
+        RequestAttributes::non_resource("get", "/healthz")
+            .by("system:anonymous", &["system:unauthenticated"]),
     ];
     let round = |_| {
         let start = Instant::now();
@@ -85,7 +92,8 @@ fn thousand(shape: Shape) -> Objects {
     objects.flow_schemas.extend((0..989).map(|number| {
         let text = |part: &str| vec![format!("{part}-{number}")];
         let any = || vec!["*".to_owned()];
-        let mut subject = Subject { kind: "Group".to_owned(), group: Some("*".to_owned()), ..Subject::default() };
+        let mut subject =
+            Subject { kind: "Group".to_owned(), group: Some("*".to_owned()), ..Subject::default() };
         let mut resources = ResourceRule {
             verbs: any(),
             api_groups: any(),
@@ -100,7 +108,8 @@ fn thousand(shape: Shape) -> Objects {
                 urls.non_resource_urls = any();
             }
             Shape::Account => {
-                let account = ServiceAccountSubject { namespace: format!("team-{number}"), name: "*".to_owned() };
+                let account =
+                    ServiceAccountSubject { namespace: format!("team-{number}"), name: "*".to_owned() };
                 subject = Subject {
                     kind: "ServiceAccount".to_owned(),
                     service_account: Some(account),

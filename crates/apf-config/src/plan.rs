@@ -132,15 +132,32 @@ impl Plan {
         Self::compile_retaining(objects, &[], server_limit, flow_hash)
     }
 
-    /// Digests a configuration while levels of an earlier one are still at work: those that this configuration
-    /// has no acceptable object for keep their seats until they are idle. Levels that it does have are not
-    /// affected, whatever `retained` says of them.
+    /// Digests the configuration that replaces this one. Levels that it has no acceptable object for stay where
+    /// `at_work` says that they have requests, until a later digestion finds them idle; mandatory ones stay in
+    /// any case, as they were last specified. A level without queues keeps the width bound that it had with them.
     ///
     /// # Errors
     /// As [`compile`](Self::compile).
-    pub fn compile_retaining(
+    pub fn succeed(
+        &self,
         objects: &Objects,
-        retained: &[(&str, &PriorityLevelSpec)],
+        server_limit: u32,
+        at_work: impl Fn(&PlannedLevel) -> bool,
+    ) -> Result<Self, PlanError> {
+        let retained: Vec<&PlannedLevel> =
+            self.levels.iter().filter(|level| levels::is_mandatory(&level.name) || at_work(level)).collect();
+        let mut plan = Self::compile_retaining(objects, &retained, server_limit, self.flow_hash)?;
+        for level in plan.levels.iter_mut().filter(|level| level.max_seats == 0) {
+            if let Some(before) = self.level_index(&level.name).and_then(|at| self.levels.get(at)) {
+                level.max_seats = before.max_seats;
+            }
+        }
+        Ok(plan)
+    }
+
+    fn compile_retaining(
+        objects: &Objects,
+        retained: &[&PlannedLevel],
         server_limit: u32,
         flow_hash: FlowHash,
     ) -> Result<Self, PlanError> {
@@ -160,8 +177,12 @@ impl Plan {
         for level in &objects.priority_levels {
             accept(&level.metadata.name, &level.metadata.uid, &level.spec, LevelOrigin::Object);
         }
-        for (name, spec) in retained {
-            accept(name, "", spec, LevelOrigin::Retained);
+        for level in retained {
+            let origin = match level.origin {
+                LevelOrigin::Imagined => LevelOrigin::Imagined,
+                LevelOrigin::Object | LevelOrigin::Retained => LevelOrigin::Retained,
+            };
+            accept(&level.name, &level.uid, &level.spec, origin);
         }
         let mandatory = bootstrap::mandatory();
         for level in &mandatory.priority_levels {
@@ -188,16 +209,6 @@ impl Plan {
             ignored_levels,
             index,
         })
-    }
-
-    /// Keeps the width bounds of levels that had queues in `previous` and have none any more, as kube-apiserver
-    /// does until the level goes away.
-    pub fn carry_max_seats(&mut self, previous: &Plan) {
-        for level in self.levels.iter_mut().filter(|level| level.max_seats == 0) {
-            if let Some(before) = previous.level_index(&level.name).and_then(|at| previous.levels.get(at)) {
-                level.max_seats = before.max_seats;
-            }
-        }
     }
 
     /// Classifies a request. Total: whatever the request, it has a schema and a level. Allocates nothing.

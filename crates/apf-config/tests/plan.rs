@@ -139,12 +139,8 @@ fn a_broken_level_is_ignored_with_its_reason() {
         ("exempt", bare("Exempt"), LevelDefect::ExemptMismatch),
         ("a", exempt(), LevelDefect::ExemptName),
         ("exempt", limited(5, 0, reject()), LevelDefect::ExemptName),
-        ("a", odd_type.clone(), LevelDefect::UnknownType("limited".into())),
-        (
-            "a",
-            std::mem::take(&mut odd_type.exempt).map_or(bare(""), |_| bare("")),
-            LevelDefect::UnknownType(String::new()),
-        ),
+        ("a", bare("limited"), LevelDefect::UnknownType("limited".into())),
+        ("a", bare(""), LevelDefect::UnknownType(String::new())),
         ("a", limited(5, 0, unqueued), LevelDefect::ResponseMismatch),
         ("a", limited(5, 0, overqueued), LevelDefect::ResponseMismatch),
         ("a", limited(5, 0, odd_response), LevelDefect::UnknownResponse("Drop".into())),
@@ -287,20 +283,34 @@ fn two_objects_of_one_name_are_refused_by_name() {
 
 #[test]
 fn a_level_that_is_still_at_work_keeps_its_seats_but_gets_no_requests() {
-    let objects = Objects {
-        flow_schemas: vec![schema("s", "old", 5, vec![anyone_anything()])],
-        priority_levels: vec![level("new", limited(50, 0, reject()))],
-    };
-    let old = limited(45, 50, queue(64, 6));
     let edited = PriorityLevelSpec {
         exempt: Some(Exempt { nominal_concurrency_shares: Some(100), lendable_percent: Some(50) }),
         ..exempt()
     };
-    let stale = limited(1, 0, reject());
-    let retained = [("old", &old), ("exempt", &edited), ("new", &stale)];
-    let plan = Plan::compile_retaining(&objects, &retained, 200, FlowHash::Xxh3).unwrap();
+    let mut exempt = level("exempt", edited);
+    exempt.metadata.uid = "uid-of-exempt".into();
+    let before = Plan::compile(
+        &Objects {
+            flow_schemas: vec![],
+            priority_levels: vec![
+                level("old", limited(45, 50, queue(64, 6))),
+                level("new", limited(1, 0, reject())),
+                level("idle", limited(7, 0, reject())),
+                exempt,
+            ],
+        },
+        200,
+        FlowHash::Xxh3,
+    )
+    .unwrap();
+    let objects = Objects {
+        flow_schemas: vec![schema("s", "old", 5, vec![anyone_anything()])],
+        priority_levels: vec![level("new", limited(50, 0, reject()))],
+    };
+    let plan = before.succeed(&objects, 200, |level| level.name == "old" || level.name == "new").unwrap();
 
     // Shares 50 + 45 + 100 (the edited exempt) + 5 (catch-all) of 200 seats.
+    assert_eq!(plan.level_index("idle"), None);
     assert_eq!(find(&plan, "new").limits.nominal, 50);
     assert_eq!(find(&plan, "old").limits.nominal, 45);
     assert_eq!(find(&plan, "exempt").limits.nominal, 100);
@@ -310,9 +320,25 @@ fn a_level_that_is_still_at_work_keeps_its_seats_but_gets_no_requests() {
     assert_eq!(quiescing, ["old"]);
     assert_eq!(find(&plan, "new").origin, LevelOrigin::Object);
     assert_eq!(find(&plan, "exempt").origin, LevelOrigin::Retained);
+    assert_eq!(find(&plan, "exempt").uid, "uid-of-exempt");
+    assert_eq!(find(&plan, "catch-all").origin, LevelOrigin::Imagined);
     assert!(plan.statuses()[0].dangling);
     let names: Vec<_> = plan.schemas().iter().map(|schema| &*schema.name).collect();
     assert_eq!(names, ["exempt", "catch-all"]);
+}
+
+/// A mandatory level whose object is deleted does not fall back to the built-in values while the server runs.
+#[test]
+fn an_idle_mandatory_level_without_object_stays_as_it_was() {
+    let mut catch_all = level("catch-all", limited(300, 50, queue(16, 4)));
+    catch_all.metadata.uid = "uid-of-catch-all".into();
+    let first = plan(&Objects { flow_schemas: vec![], priority_levels: vec![catch_all] });
+    let second = first.succeed(&Objects::default(), 600, |_| false).unwrap();
+    let third = second.succeed(&Objects::default(), 600, |_| false).unwrap();
+    assert_eq!(find(&third, "catch-all").spec, find(&first, "catch-all").spec);
+    assert_eq!(find(&third, "catch-all").uid, "uid-of-catch-all");
+    assert_eq!(find(&third, "catch-all").origin, LevelOrigin::Retained);
+    assert!(!find(&third, "catch-all").is_quiescing());
 }
 
 #[test]
@@ -323,14 +349,9 @@ fn a_level_that_loses_its_queues_keeps_its_width_bound_until_it_is_gone() {
     };
     let before = plan(&with(queue(64, 6)));
     assert_eq!(find(&before, "l").max_seats, 86); // 570 seats: 15 % against a sixth
-    let mut after = plan(&with(reject()));
-    assert_eq!(find(&after, "l").max_seats, 0);
-    after.carry_max_seats(&before);
-    assert_eq!(find(&after, "l").max_seats, 86);
-    let mut later = plan(&with(queue(64, 16)));
-    later.carry_max_seats(&before);
-    assert_eq!(later.level_index("l"), None);
-    let mut again = plan(&with(queue(16, 15)));
-    again.carry_max_seats(&before);
-    assert_eq!(find(&again, "l").max_seats, 38);
+    assert_eq!(find(&plan(&with(reject())), "l").max_seats, 0);
+    let after = |objects: &Objects| before.succeed(objects, 600, |_| false).unwrap();
+    assert_eq!(find(&after(&with(reject())), "l").max_seats, 86);
+    assert_eq!(after(&with(queue(64, 16))).level_index("l"), None);
+    assert_eq!(find(&after(&with(queue(16, 15))), "l").max_seats, 38);
 }

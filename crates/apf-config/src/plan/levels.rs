@@ -17,8 +17,8 @@ pub enum LevelOrigin {
     Object,
     /// A mandatory level without an object: taken from the built-in values.
     Imagined,
-    /// A level of an earlier configuration that this one does not have. Unless it is mandatory it only waits
-    /// to become idle: no schema leads to it.
+    /// A level of an earlier configuration that this one has no acceptable object for. Unless it is mandatory
+    /// it only waits to become idle: no schema leads to it.
     Retained,
 }
 

@@ -71,7 +71,8 @@ fn is_path_segment(name: &str) -> bool {
 /// Decodes percent escapes, and `+` as a space where the text is part of a query. `None` when a `%` is not
 /// followed by two hexadecimal digits.
 pub(super) fn unescape(text: &str, in_query: bool) -> Option<String> {
-    if !text.contains('%') && !(in_query && text.contains('+')) {
+    let encoded = |c: char| c == '%' || in_query && c == '+';
+    if !text.contains(encoded) {
         return Some(text.to_owned());
     }
     let mut bytes = Vec::with_capacity(text.len());

@@ -132,7 +132,7 @@ pub(crate) fn config(flow_schemas: Vec<FlowSchema>) -> Objects {
 }
 
 pub(crate) fn plan(objects: &Objects) -> Plan {
-    Plan::compile(objects, 600, FlowHash::Sha256).expect("a plan")
+    Plan::compile(objects, 600, FlowHash::Sha256).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Schema and level of a request, by name.
