@@ -1,0 +1,82 @@
+//! What the gate did, in the order it did it: replayed through a fresh core, it must decide the same.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+
+use apf_core::Cause;
+
+use super::Request;
+
+/// One event as it was applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Entry {
+    /// A request arrived.
+    Start {
+        /// The time it counts at.
+        now: u64,
+        /// Its node.
+        token: u64,
+        /// What it asked for.
+        request: Request,
+        /// Whether the gate word had granted it.
+        granted: bool,
+    },
+    /// A request ended.
+    Finish {
+        /// The time it counts at.
+        now: u64,
+        /// Its node.
+        token: u64,
+    },
+    /// An abandoned request left.
+    Cancel {
+        /// The time it counts at.
+        now: u64,
+        /// Its node.
+        token: u64,
+        /// Why.
+        cause: Cause,
+    },
+    /// Delayed releases were looked for.
+    Tick {
+        /// The time it counts at.
+        now: u64,
+    },
+}
+
+/// An event and what came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Applied {
+    /// The event.
+    pub entry: Entry,
+    /// The grants it led to: the node, and the cause if the grant was not taken.
+    pub grants: Vec<(u64, Option<Cause>)>,
+    /// What became of the event itself.
+    pub outcome: String,
+}
+
+/// Everything applied so far.
+#[derive(Debug, Default)]
+pub struct History {
+    /// In order.
+    pub applied: Vec<Applied>,
+}
+
+impl History {
+    pub(super) fn begin(&mut self, entry: Entry) {
+        self.applied.push(Applied { entry, grants: Vec::new(), outcome: String::new() });
+    }
+
+    pub(super) fn granted(&mut self, token: u64, gone: Option<Cause>) {
+        if let Some(last) = self.applied.last_mut() {
+            last.grants.push((token, gone));
+        }
+    }
+
+    pub(super) fn end(&mut self, outcome: fmt::Arguments<'_>) {
+        if let Some(last) = self.applied.last_mut() {
+            last.outcome = outcome.to_string();
+        }
+    }
+}

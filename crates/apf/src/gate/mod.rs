@@ -1,0 +1,450 @@
+//! The gate: one priority level that many threads share without a lock.
+//!
+//! Every operation passes through one 64-bit word with one successful compare-exchange. If nobody is in the *role*, the
+//! operation takes it and applies itself to the sequential core. If somebody is, it is published and left behind: a
+//! finish or a cancel returns at once, a start that fits the free seats is granted by that very exchange, and a start
+//! that does not fit becomes a waiter. See [`word`](self) for the bits and `node` for a request's states.
+//!
+//! # Progress
+//!
+//! A start that fits, a finish and a cancel never wait for another thread, even if the one in the role is suspended: they
+//! are lock-free (a failed exchange means that another one succeeded). Queueing and dispatch are *combining*: they need the
+//! holder of the role to run. Work done for others is bounded, see `role`.
+//!
+//! # Order and time
+//!
+//! Decisions are those of the sequential core fed with the same operations in the order of their successful exchanges.
+//! The caller reads the clock before it calls; an event counts at the latest time read by any event up to it, which lies
+//! within its own call. (A clock read after taking the role would let a suspended holder push the others forward in time.)
+//!
+//! # Without `std`
+//!
+//! The gate needs `alloc` and 64-bit compare-exchange, no 128-bit one, no thread identity. Wakers must not use the gate
+//! there; with `std` they may.
+
+mod node;
+mod role;
+mod slab;
+mod word;
+
+#[cfg(feature = "history")]
+pub mod history;
+
+use core::fmt;
+use core::task::Waker;
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use apf_core::{Arrived, Cause, Level, MAX_SEATS, Reason};
+
+pub use node::{Decision, Request};
+pub use role::Held;
+
+use crate::sync::{AtomicU64, Ordering, ProtocolCell};
+use node::{Kind, Node};
+use role::{Core, Wakes};
+use slab::Slab;
+use word::{CLOSED, HELD, OFFER, RETIRED, Word};
+
+/// What a gate asks of its host.
+pub trait Host: Send + Sync {
+    /// Call [`Gate::tick`] at this time or later; earlier requests stay in force. Called outside of the role.
+    fn alarm(&self, at: u64);
+}
+
+/// A host without timers: for levels whose requests have no additional latency.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoTimers;
+
+impl Host for NoTimers {
+    fn alarm(&self, _: u64) {}
+}
+
+/// A priority level for many threads. See the [module documentation](self).
+pub struct Gate {
+    word: Line<AtomicU64>,
+    core: ProtocolCell<Core>,
+    slab: Slab,
+    host: Arc<dyn Host>,
+}
+
+/// Alone on its cache lines: every thread writes it.
+#[repr(align(128))]
+struct Line<T>(T);
+
+impl<T> core::ops::Deref for Line<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+#[allow(unsafe_code, reason = "the core is guarded by the role")]
+mod sharing {
+    use super::Gate;
+    // SAFETY: the core is reached in the role alone, which one thread has at a time and which hands it on with
+    // release and acquire; everything in it is `Send`.
+    unsafe impl Sync for Gate {}
+    // SAFETY: as above.
+    unsafe impl Send for Gate {}
+}
+
+/// A request between its start and its end: the index of its node. To be given back exactly once, by
+/// [`Gate::finish`] or [`Gate::cancel`] (or by reading a refusal, [`Gate::forget`]).
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub struct Ticket(u32);
+
+/// What became of a start.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Started {
+    /// It runs; finish it.
+    Running(Ticket),
+    /// It is undecided or waits; poll or cancel it.
+    Pending(Ticket),
+    /// It is rejected and holds nothing.
+    Refused(Reason),
+    /// The level has been removed: classify again.
+    Retired,
+    /// A number of seats that no request may have, or no memory for it.
+    Invalid(StartError),
+}
+
+/// A start that was not even tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StartError {
+    /// Initial seats 0, or a width above [`MAX_SEATS`], or a latency above `i64::MAX` nanoseconds.
+    Estimate,
+    /// There is no memory for another request.
+    OutOfMemory,
+}
+
+/// A control operation that was not accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ControlError {
+    /// The level has been removed.
+    Retired,
+    /// There is no memory for the operation.
+    OutOfMemory,
+}
+
+/// How a cancellation ended.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Withdrawn {
+    /// It is gone and holds nothing.
+    Gone,
+    /// It had been granted: it runs and must be finished.
+    Running(Ticket),
+    /// It had been rejected.
+    Refused(Reason),
+}
+
+impl fmt::Debug for Gate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = Word(self.word.load(Ordering::Relaxed));
+        f.debug_struct("Gate")
+            .field("closed", &word.has(CLOSED))
+            .field("held", &word.has(HELD))
+            .field("available", &word.avail())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Gate {
+    /// A gate in front of `level`.
+    pub fn new(level: Level, host: Arc<dyn Host>) -> Self {
+        let gate = Self {
+            word: Line(AtomicU64::new(HELD)),
+            core: ProtocolCell::new(Core::new(level)),
+            slab: Slab::new(),
+            host,
+        };
+        gate.leave_role(Wakes::new()); // computes the first word
+        gate
+    }
+
+    /// A request arrives. `now` was read before the call.
+    pub fn start(&self, now: u64, request: Request) -> Started {
+        let seats = request.work.max_seats();
+        if request.work.initial_seats == 0
+            || seats > MAX_SEATS
+            || request.work.additional_latency > i64::MAX as u64
+        {
+            return Started::Invalid(StartError::Estimate);
+        }
+        let Some((index, node)) = self.slab.take() else { return Started::Invalid(StartError::OutOfMemory) };
+        node.prepare(request);
+        let mut word = Word(self.word.load(Ordering::Relaxed));
+        loop {
+            if word.has(RETIRED) {
+                self.slab.give(index);
+                return Started::Retired;
+            }
+            let fits = word.fits(seats);
+            if word.is_quiet() {
+                let next = word.started(seats).with(HELD);
+                // Acquire: pairs with the last holder's hand-back.
+                match self.word.compare_exchange_weak(word.0, next.0, Ordering::Acquire, Ordering::Relaxed) {
+                    Ok(_) => return self.start_in_role(now, index, node, fits),
+                    Err(changed) => word = Word(changed),
+                }
+                continue;
+            }
+            if fits {
+                node.set_granted_unpublished();
+            } else {
+                node.set_undecided_unpublished();
+            }
+            let kind = if fits { Kind::StartGranted } else { Kind::Start };
+            match self.publish(word, word.started(seats), index, node, 0, kind, now) {
+                Ok(took_role) => {
+                    if took_role {
+                        self.leave_role(Wakes::new());
+                    }
+                    return if fits { Started::Running(Ticket(index)) } else { self.started(index, node) };
+                }
+                Err(changed) => word = changed,
+            }
+        }
+    }
+
+    /// A request arrives that will not wait: it runs now or not at all.
+    ///
+    /// While another thread is in the role this answers from the word alone: it takes no part in the queues' rotation,
+    /// and may refuse although a delayed release that is due would have made room.
+    pub fn try_start(&self, now: u64, request: Request) -> Started {
+        let mut refreshed = false;
+        loop {
+            let word = Word(self.word.load(Ordering::Relaxed));
+            if word.has(RETIRED) {
+                return Started::Retired;
+            }
+            if word.fits(request.work.max_seats()) {
+                // Should it be overtaken between here and its exchange, it waits for no time at all: it is withdrawn.
+                return match self.start(now, request) {
+                    Started::Pending(ticket) => match self.cancel(now, ticket, Cause::Caller) {
+                        Withdrawn::Running(ticket) => Started::Running(ticket),
+                        Withdrawn::Refused(reason) => Started::Refused(reason),
+                        Withdrawn::Gone => Started::Refused(Reason::ConcurrencyLimit),
+                    },
+                    decided => decided,
+                };
+            }
+            if refreshed || !word.is_quiet() {
+                return Started::Refused(Reason::ConcurrencyLimit);
+            }
+            refreshed = true;
+            self.tick(now);
+        }
+    }
+
+    /// A running request has been served.
+    pub fn finish(&self, now: u64, ticket: Ticket) {
+        let Ticket(index) = ticket;
+        let Some(node) = self.slab.get(index) else { return };
+        let work = node.request().work;
+        let seats = if work.additional_latency == 0 { work.max_seats() } else { 0 };
+        self.end(now, index, node, Kind::Finish, seats);
+    }
+
+    /// Gives up waiting.
+    pub fn cancel(&self, now: u64, ticket: Ticket, cause: Cause) -> Withdrawn {
+        let Ticket(index) = ticket;
+        let Some(node) = self.slab.get(index) else { return Withdrawn::Gone };
+        match node.abandon(cause) {
+            None => {
+                self.end(now, index, node, Kind::Cancel, 0);
+                Withdrawn::Gone
+            }
+            Some(Decision::Granted) => Withdrawn::Running(Ticket(index)),
+            Some(Decision::Refused(reason)) => {
+                self.forget(Ticket(index));
+                Withdrawn::Refused(reason)
+            }
+        }
+    }
+
+    /// Whether a pending request has been decided; if not, `waker` is woken when it is.
+    ///
+    /// After [`Decision::Refused`] the ticket is to be given to [`Gate::forget`].
+    pub fn poll(&self, ticket: &Ticket, waker: &Waker) -> Option<Decision> {
+        self.slab.get(ticket.0)?.register(waker)
+    }
+
+    /// Whether a pending request has been decided.
+    pub fn decision(&self, ticket: &Ticket) -> Option<Decision> {
+        self.slab.get(ticket.0)?.decision()
+    }
+
+    /// Gives back the ticket of a request that was refused, or of a control operation that is done.
+    pub fn forget(&self, ticket: Ticket) {
+        let Ticket(index) = ticket;
+        if self.slab.get(index).is_some_and(Node::owner_done) {
+            self.slab.give(index);
+        }
+    }
+
+    /// What a running request asks for, its final seats clipped to the level's limit.
+    pub fn request(&self, ticket: &Ticket) -> Option<Request> {
+        self.slab.get(ticket.0).map(Node::request)
+    }
+
+    /// Lets releases that are due take place.
+    pub fn tick(&self, now: u64) {
+        let Some((index, node)) = self.slab.take() else { return };
+        node.prepare(Request::default());
+        self.end(now, index, node, Kind::Tick, 0);
+    }
+
+    /// Has something else done to the level, in its turn among the events. Starts that come after it wait until
+    /// it is done. The ticket is decided (`Granted`) when it is; it is to be given to [`Gate::forget`].
+    ///
+    /// # Errors
+    ///
+    /// [`ControlError`]; the operation has not been and will not be carried out.
+    pub fn control(
+        &self,
+        now: u64,
+        operation: impl FnOnce(&mut Held<'_>) + Send + 'static,
+    ) -> Result<Ticket, ControlError> {
+        let (index, node) = self.slab.take().ok_or(ControlError::OutOfMemory)?;
+        node.prepare_control(Box::new(operation));
+        let mut word = Word(self.word.load(Ordering::Relaxed));
+        loop {
+            if word.has(RETIRED) {
+                drop(node.take_control());
+                self.slab.give(index);
+                return Err(ControlError::Retired);
+            }
+            let next = word.with(CLOSED);
+            if word.is_quiet() {
+                // Acquire: pairs with the last holder's hand-back.
+                match self.word.compare_exchange_weak(
+                    word.0,
+                    next.with(HELD).0,
+                    Ordering::Acquire,
+                    Ordering::Relaxed,
+                ) {
+                    Ok(_) => {
+                        let mut wakes = Wakes::new();
+                        self.apply_control(index, node, now, &mut wakes);
+                        self.leave_role(wakes);
+                        return Ok(Ticket(index));
+                    }
+                    Err(changed) => word = Word(changed),
+                }
+                continue;
+            }
+            match self.publish(word, next, index, node, 0, Kind::Control, now) {
+                Ok(took_role) => {
+                    if took_role {
+                        self.leave_role(Wakes::new());
+                    }
+                    return Ok(Ticket(index));
+                }
+                Err(changed) => word = changed,
+            }
+        }
+    }
+
+    /// Nodes in use. Only meaningful while no operation is under way: for leak checks.
+    pub fn nodes_in_use(&self) -> usize {
+        self.slab.capacity() - self.slab.free_nodes()
+    }
+
+    /// The end of a request, or a tick: applied in the role if that is free, published otherwise.
+    fn end(&self, now: u64, index: u32, node: &Node, kind: Kind, seats: u64) {
+        let mut word = Word(self.word.load(Ordering::Relaxed));
+        loop {
+            let next = word.released(seats);
+            if word.is_quiet() {
+                // Acquire: pairs with the last holder's hand-back.
+                match self.word.compare_exchange_weak(
+                    word.0,
+                    next.with(HELD).0,
+                    Ordering::Acquire,
+                    Ordering::Relaxed,
+                ) {
+                    Ok(_) => {
+                        let mut wakes = Wakes::new();
+                        self.apply_end(index, node, kind, now, &mut wakes);
+                        self.leave_role(wakes);
+                        return;
+                    }
+                    Err(changed) => word = Word(changed),
+                }
+                continue;
+            }
+            match self.publish(word, next, index, node, 1, kind, now) {
+                Ok(took_role) => {
+                    if took_role {
+                        self.leave_role(Wakes::new());
+                    }
+                    return;
+                }
+                Err(changed) => word = changed,
+            }
+        }
+    }
+
+    /// Publishes a cell in one exchange, taking the role with it if that is on offer. `Ok(true)`: it was taken.
+    #[allow(clippy::too_many_arguments, reason = "one exchange carries all of it")]
+    fn publish(
+        &self,
+        word: Word,
+        next: Word,
+        index: u32,
+        node: &Node,
+        cell: u32,
+        kind: Kind,
+        stamp: u64,
+    ) -> Result<bool, Word> {
+        let Some(slot) = node.cells.get(cell as usize) else { return Err(word) };
+        slot.write(kind, stamp, word.head());
+        let mut next = next.with_head(index.wrapping_mul(2).wrapping_add(cell).wrapping_add(1));
+        let took_role = word.has(OFFER);
+        let order = if took_role {
+            next = next.without(OFFER).with(HELD);
+            // Acquire: pairs with the hand-off's release, as the role is taken too.
+            Ordering::AcqRel
+        } else {
+            // Release: the drain that finds the cell sees it, and the node, written.
+            Ordering::Release
+        };
+        match self.word.compare_exchange_weak(word.0, next.0, order, Ordering::Relaxed) {
+            Ok(_) => Ok(took_role),
+            Err(changed) => Err(Word(changed)),
+        }
+    }
+
+    fn start_in_role(&self, now: u64, index: u32, node: &Node, granted: bool) -> Started {
+        let mut wakes = Wakes::new();
+        if granted {
+            node.set_granted_unpublished();
+        }
+        let arrived = self.apply_start(index, node, now, granted, &mut wakes);
+        let started = match arrived {
+            Ok(Arrived::Executing(_)) => Started::Running(Ticket(index)),
+            Ok(Arrived::Waiting(_)) => Started::Pending(Ticket(index)),
+            Ok(Arrived::Rejected(reason)) => Started::Refused(reason),
+            Ok(Arrived::Gone) | Err(_) => Started::Invalid(StartError::OutOfMemory),
+        };
+        if matches!(started, Started::Refused(_) | Started::Invalid(_)) {
+            self.slab.give(index); // nobody else knows the node
+        }
+        self.leave_role(wakes);
+        started
+    }
+
+    /// The answer for a start that was published undecided, which this thread may have decided meanwhile.
+    fn started(&self, index: u32, node: &Node) -> Started {
+        match node.decision() {
+            None => Started::Pending(Ticket(index)),
+            Some(Decision::Granted) => Started::Running(Ticket(index)),
+            Some(Decision::Refused(reason)) => {
+                self.forget(Ticket(index));
+                Started::Refused(reason)
+            }
+        }
+    }
+}

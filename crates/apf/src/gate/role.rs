@@ -1,0 +1,574 @@
+//! The role: whoever is in it runs the core, for itself and for what others have published meanwhile.
+//!
+//! A holder applies its own event, drains and applies the published ones in their order, and hands the
+//! role back when nothing is left. After [`EVENTS_BETWEEN_OFFERS`] events or [`WAKES`] wake-ups it offers the role
+//! instead, does its wake-ups, and goes on only if nobody has taken it: so an operation works for others only for a
+//! bounded time, and wakers run outside of the role.
+
+#![allow(unsafe_code, reason = "the core is followed only in the role")]
+
+use alloc::collections::VecDeque;
+use core::task::Waker;
+
+use apf_core::{Answer, Arrival, ArriveError, Arrived, Grant, Level, Queuing, RequestId, Sink};
+
+use super::Gate;
+#[cfg(feature = "history")]
+use super::history::{Entry, History};
+use super::node::{GRANTED, Kind, Node, refusal};
+use super::slab::Slab;
+use super::word::{CLOSED, HEAD, HELD, OFFER, RETIRED, Word};
+use crate::sync::Ordering;
+
+/// Events that a holder applies before it offers the role.
+#[cfg(not(loom))]
+const EVENTS_BETWEEN_OFFERS: u32 = 32;
+/// One in a model, so that every hand-off is explored.
+#[cfg(loom)]
+const EVENTS_BETWEEN_OFFERS: u32 = 1;
+/// Wake-ups that a holder does before it goes on.
+#[cfg(not(loom))]
+const WAKES: usize = 8;
+#[cfg(loom)]
+const WAKES: usize = 1;
+
+/// Something else to be done to a level, in its turn among the events.
+pub(super) type ControlFn = dyn FnOnce(&mut Held<'_>) + Send;
+
+/// A level in the hands of a control operation.
+pub struct Held<'a> {
+    level: &'a mut Level,
+    now: u64,
+    quiescing: &'a mut bool,
+    sink: &'a mut dyn Sink,
+}
+
+impl Held<'_> {
+    /// The level, to look at.
+    pub fn level(&self) -> &Level {
+        self.level
+    }
+
+    /// The time of this operation.
+    pub const fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// [`Level::reconfigure`]. Also ends quiescing.
+    ///
+    /// # Errors
+    ///
+    /// As there; nothing has changed then.
+    pub fn reconfigure(
+        &mut self,
+        queuing: Queuing,
+        concurrency_limit: u32,
+    ) -> Result<(), apf_core::LevelError> {
+        self.level.reconfigure(self.now, queuing, concurrency_limit, &mut self.sink)?;
+        *self.quiescing = false;
+        Ok(())
+    }
+
+    /// [`Level::close_demand_period`].
+    pub fn close_demand_period(&mut self) -> apf_core::DemandPeriod {
+        self.level.close_demand_period(self.now, &mut self.sink)
+    }
+
+    /// Sets the current limit and nothing else; a quiescing level goes on quiescing.
+    ///
+    /// # Errors
+    ///
+    /// As [`Level::reconfigure`].
+    pub fn set_limit(&mut self, concurrency_limit: u32) -> Result<(), apf_core::LevelError> {
+        self.level.reconfigure(self.now, self.level.queuing(), concurrency_limit, &mut self.sink)
+    }
+
+    /// The level has been removed from the configuration: it is retired once nothing is in it.
+    pub fn quiesce(&mut self) {
+        *self.quiescing = true;
+    }
+}
+
+/// What the role guards.
+pub(super) struct Core {
+    pub(super) level: Level,
+    /// First of the drained cells that are not applied yet, linked in order; 0 for none.
+    left_over: u32,
+    /// Wakers of granted requests beyond what the holder can wake at once.
+    to_wake: VecDeque<Waker>,
+    quiescing: bool,
+    #[cfg(feature = "history")]
+    pub(super) history: History,
+}
+
+impl Core {
+    pub(super) fn new(level: Level) -> Self {
+        Self {
+            level,
+            left_over: 0,
+            to_wake: VecDeque::new(),
+            quiescing: false,
+            #[cfg(feature = "history")]
+            history: History::default(),
+        }
+    }
+}
+
+/// Wakers taken under the role, to be woken after it. Dropping wakes the rest: a waker that panics
+/// must not keep the others asleep.
+pub(super) struct Wakes {
+    wakers: [Option<Waker>; WAKES],
+    len: usize,
+}
+
+impl Wakes {
+    pub(super) fn new() -> Self {
+        Self { wakers: [const { None }; WAKES], len: 0 }
+    }
+
+    const fn is_full(&self) -> bool {
+        self.len == WAKES
+    }
+
+    fn push(&mut self, waker: Waker) -> Result<(), Waker> {
+        match self.wakers.get_mut(self.len) {
+            Some(slot) => {
+                *slot = Some(waker);
+                self.len += 1;
+                Ok(())
+            }
+            None => Err(waker),
+        }
+    }
+
+    fn pop(&mut self) -> Option<Waker> {
+        self.len = self.len.checked_sub(1)?;
+        self.wakers.get_mut(self.len)?.take()
+    }
+
+    fn wake(&mut self) {
+        // In the order of the grants, and none twice if one unwinds.
+        self.len = 0;
+        for slot in &mut self.wakers {
+            if let Some(waker) = slot.take() {
+                waker.wake();
+            }
+        }
+    }
+}
+
+impl Drop for Wakes {
+    fn drop(&mut self) {
+        self.wake();
+    }
+}
+
+/// Takes the core's grants to the nodes of their requests.
+pub(super) struct HolderSink<'a> {
+    slab: &'a Slab,
+    wakes: &'a mut Wakes,
+    to_wake: &'a mut VecDeque<Waker>,
+    /// The request that the gate word has granted already.
+    by_word: Option<u32>,
+    #[cfg(feature = "history")]
+    history: &'a mut History,
+}
+
+impl HolderSink<'_> {
+    fn keep(&mut self, waker: Option<Waker>) {
+        if let Some(Err(waker)) = waker.map(|waker| self.wakes.push(waker)) {
+            self.to_wake.push_back(waker);
+        }
+    }
+}
+
+impl Sink for HolderSink<'_> {
+    fn grant(&mut self, grant: Grant) -> Answer {
+        let index = grant.token as u32;
+        let Some(node) = self.slab.get(index) else { return Answer::Taken };
+        node.in_core(|core| core.id = Some(grant.id));
+        let answer = if self.by_word == Some(index) {
+            Ok(None)
+        } else {
+            let work = node.request().work;
+            if (work.final_seats, work.additional_latency) != (grant.final_seats, grant.additional_latency) {
+                node.trim(grant.final_seats, grant.additional_latency);
+            }
+            node.grant()
+        };
+        #[cfg(feature = "history")]
+        self.history.granted(grant.token, answer.as_ref().err().copied());
+        match answer {
+            Ok(waker) => {
+                self.keep(waker);
+                Answer::Taken
+            }
+            Err(cause) => {
+                node.in_core(|core| core.id = None);
+                Answer::Gone(cause)
+            }
+        }
+    }
+}
+
+/// What a holder does next.
+enum Next {
+    /// Nothing is left: hand the role back.
+    HandBack,
+    /// Others wait for work that is not done: offer the role.
+    HandOff,
+}
+
+impl Gate {
+    /// Runs `f` on the core.
+    ///
+    /// Only in the role: `HELD` was set by this thread, with acquire, and has not been given up.
+    pub(super) fn in_role<R>(&self, f: impl FnOnce(&mut Core) -> R) -> R {
+        // SAFETY: the caller is in the role, which one thread has at a time; taking it acquired what the last holder wrote.
+        self.core.with_mut(|core| f(unsafe { &mut *core }))
+    }
+
+    /// Applies a start that was not published, in the role.
+    pub(super) fn apply_start(
+        &self,
+        index: u32,
+        node: &Node,
+        stamp: u64,
+        granted: bool,
+        wakes: &mut Wakes,
+    ) -> Result<Arrived, ArriveError> {
+        self.in_role(|core| {
+            let Core { level, to_wake, .. } = core;
+            let now = stamp.max(level.now());
+            let request = node.request();
+            let arrival =
+                Arrival { flow_hash: request.flow_hash, work: request.work, token: u64::from(index) };
+            #[cfg(feature = "history")]
+            core.history.begin(Entry::Start { now, token: arrival.token, request, granted });
+            let mut sink = HolderSink {
+                slab: &self.slab,
+                wakes,
+                to_wake,
+                by_word: granted.then_some(index),
+                #[cfg(feature = "history")]
+                history: &mut core.history,
+            };
+            let arrived = level.arrive(now, arrival, &mut sink);
+            debug_assert!(
+                !granted || matches!(arrived, Ok(Arrived::Executing(_)) | Err(_)),
+                "granted by the word, {arrived:?} by the core"
+            );
+            #[cfg(feature = "history")]
+            core.history.end(format_args!("{:?}", outcome(&arrived)));
+            node.in_core(|notes| {
+                notes.id = match arrived {
+                    Ok(Arrived::Executing(id) | Arrived::Waiting(id)) => Some(id),
+                    _ => None,
+                };
+            });
+            arrived
+        })
+    }
+
+    /// Applies the end of a request, in the role, and frees its node.
+    pub(super) fn apply_end(&self, index: u32, node: &Node, kind: Kind, stamp: u64, wakes: &mut Wakes) {
+        self.in_role(|core| {
+            let Core { level, to_wake, .. } = core;
+            let now = stamp.max(level.now());
+            let id: Option<RequestId> = node.in_core(|notes| notes.id.take());
+            #[cfg(feature = "history")]
+            core.history.begin(match kind {
+                Kind::Finish => Entry::Finish { now, token: u64::from(index) },
+                Kind::Cancel => Entry::Cancel { now, token: u64::from(index), cause: node.cause() },
+                _ => Entry::Tick { now },
+            });
+            let mut sink = HolderSink {
+                slab: &self.slab,
+                wakes,
+                to_wake,
+                by_word: None,
+                #[cfg(feature = "history")]
+                history: &mut core.history,
+            };
+            match (kind, id) {
+                (Kind::Finish, Some(id)) => drop(level.finish(now, id, &mut sink)),
+                (Kind::Cancel, Some(id)) => drop(level.cancel(now, id, node.cause(), &mut sink)),
+                // A start that was refused, or whose grant was not taken, is not in the core any more.
+                _ => level.tick(now, &mut sink),
+            }
+            #[cfg(feature = "history")]
+            core.history.end(format_args!("-"));
+        });
+        self.slab.give(index);
+    }
+
+    /// Carries out a control operation, in the role.
+    pub(super) fn apply_control(&self, index: u32, node: &Node, stamp: u64, wakes: &mut Wakes) {
+        let Some(control) = node.take_control() else { return };
+        let free = self.in_role(|core| {
+            let Core { level, to_wake, quiescing, .. } = core;
+            let now = stamp.max(level.now());
+            let mut sink = HolderSink {
+                slab: &self.slab,
+                wakes,
+                to_wake,
+                by_word: None,
+                #[cfg(feature = "history")]
+                history: &mut core.history,
+            };
+            level.tick(now, &mut sink);
+            control(&mut Held { level, now, quiescing, sink: &mut sink });
+            let (waker, free) = node.conclude(GRANTED);
+            sink.keep(waker);
+            free
+        });
+        if free {
+            self.slab.give(index);
+        }
+    }
+
+    /// Applies one published cell and returns the next one in order.
+    fn apply_published(&self, cell: u32, wakes: &mut Wakes) -> u32 {
+        let position = cell.wrapping_sub(1);
+        let index = position / 2;
+        let Some((node, cell)) =
+            self.slab.get(index).and_then(|node| Some((node, node.cells.get(position as usize % 2)?)))
+        else {
+            return 0;
+        };
+        // Before anything that may hand the node back to its owner or to the pool.
+        let next = cell.next.load(Ordering::Relaxed);
+        let (kind, stamp) = cell.read();
+        match kind {
+            Kind::Start | Kind::StartGranted => {
+                let arrived = self.apply_start(index, node, stamp, kind == Kind::StartGranted, wakes);
+                let refused = match arrived {
+                    Ok(Arrived::Rejected(reason)) => Some(refusal(reason)),
+                    // No memory to queue it in: the nearest truth is that the level cannot take it.
+                    Err(_) => Some(refusal(apf_core::Reason::ConcurrencyLimit)),
+                    Ok(_) => None,
+                };
+                if let Some(bits) = refused.filter(|_| kind == Kind::Start) {
+                    self.conclude(index, node, bits, wakes);
+                }
+            }
+            Kind::Finish | Kind::Cancel | Kind::Tick => self.apply_end(index, node, kind, stamp, wakes),
+            Kind::Control => self.apply_control(index, node, stamp, wakes),
+        }
+        next
+    }
+
+    fn conclude(&self, index: u32, node: &Node, bits: u32, wakes: &mut Wakes) {
+        let (waker, free) = node.conclude(bits);
+        if let Some(Err(waker)) = waker.map(|waker| wakes.push(waker)) {
+            self.in_role(|core| core.to_wake.push_back(waker));
+        }
+        if free {
+            self.slab.give(index);
+        }
+    }
+
+    /// The holder's loop: what others have left, then out of the role.
+    pub(super) fn leave_role(&self, mut wakes: Wakes) {
+        let mut budget = EVENTS_BETWEEN_OFFERS;
+        loop {
+            let next = self.work(&mut budget, &mut wakes);
+            if wakes.len > 0 && waking::is_in(self) {
+                // A waker of this gate has come back to it: its frame, further down this stack, goes on.
+                self.in_role(|core| {
+                    while let Some(waker) = wakes.pop() {
+                        core.to_wake.push_front(waker);
+                    }
+                });
+                self.word.fetch_xor(HELD | OFFER, Ordering::Release);
+                return;
+            }
+            match next {
+                Next::HandBack => {
+                    let Some(alarm) = self.hand_back() else { continue };
+                    if let Some(at) = alarm {
+                        self.host.alarm(at);
+                    }
+                }
+                Next::HandOff => {
+                    // Release: the next holder sees the core as it is now. HELD is set and OFFER is not, so this swaps them.
+                    self.word.fetch_xor(HELD | OFFER, Ordering::Release);
+                    budget = EVENTS_BETWEEN_OFFERS;
+                }
+            }
+            self.wake(&mut wakes);
+            if !self.take_offer() {
+                return;
+            }
+        }
+    }
+
+    /// Works until nothing is left or it is time to offer the role.
+    fn work(&self, budget: &mut u32, wakes: &mut Wakes) -> Next {
+        loop {
+            let overdue = self.in_role(|core| {
+                while !wakes.is_full() {
+                    let Some(waker) = core.to_wake.pop_front() else { break };
+                    if let Err(waker) = wakes.push(waker) {
+                        core.to_wake.push_front(waker);
+                    }
+                }
+                !core.to_wake.is_empty()
+            });
+            if overdue || wakes.is_full() {
+                return Next::HandOff;
+            }
+            let mut cell = self.in_role(|core| core.left_over);
+            if cell == 0 {
+                cell = self.drain();
+            }
+            if cell == 0 {
+                return Next::HandBack;
+            }
+            if *budget == 0 {
+                self.in_role(|core| core.left_over = cell);
+                return Next::HandOff;
+            }
+            *budget -= 1;
+            let next = self.apply_published(cell, wakes);
+            self.in_role(|core| core.left_over = next);
+        }
+    }
+
+    /// Takes all published cells and puts them in order, oldest first; 0 for none.
+    fn drain(&self) -> u32 {
+        if Word(self.word.load(Ordering::Relaxed)).head() == 0 {
+            return 0;
+        }
+        // Acquire: pairs with every publisher's release; later publishers continue its release sequence. The
+        // holder publishes nothing here, and hands the core over by the hand-back or hand-off.
+        let mut newest = Word(self.word.fetch_and(!HEAD, Ordering::Acquire)).head();
+        let mut oldest = 0;
+        while let Some((node, cell)) = newest.checked_sub(1).and_then(|position| {
+            let node = self.slab.get(position / 2)?;
+            Some((node, position as usize % 2))
+        }) {
+            let Some(cell) = node.cells.get(cell) else { break };
+            let next = cell.next.load(Ordering::Relaxed);
+            cell.next.store(oldest, Ordering::Relaxed);
+            oldest = newest;
+            newest = next;
+        }
+        oldest
+    }
+
+    /// Gives the role up if nothing has been published meanwhile; `Some` with the time of the alarm to set, if any.
+    fn hand_back(&self) -> Option<Option<u64>> {
+        let (closed, free, alarm, retired) = self.in_role(|core| {
+            let level = &core.level;
+            let exempt = level.queuing() == Queuing::Exempt;
+            let free = level.concurrency_limit().checked_sub(level.seats_in_use());
+            let waiting = level.requests_waiting() > 0;
+            (
+                waiting || (free.is_none() && !exempt),
+                if exempt { u64::MAX } else { free.unwrap_or(0) },
+                level.next_release().filter(|_| waiting),
+                core.quiescing && level.is_idle(),
+            )
+        });
+        let now = Word(self.word.load(Ordering::Relaxed));
+        if now.head() != 0 {
+            return None;
+        }
+        let mut word = now.without(HELD | CLOSED).with_avail(free);
+        if closed {
+            word = word.with(CLOSED);
+        }
+        if retired {
+            word = word.with(CLOSED | RETIRED);
+        }
+        // Release: the next holder sees the core as it is now.
+        self.word
+            .compare_exchange(now.0, word.0, Ordering::Release, Ordering::Relaxed)
+            .is_ok()
+            .then_some(alarm)
+    }
+
+    /// Takes the role if it is on offer.
+    fn take_offer(&self) -> bool {
+        let mut now = Word(self.word.load(Ordering::Relaxed));
+        while now.has(OFFER) {
+            let word = now.without(OFFER).with(HELD);
+            // Acquire: pairs with the release of the hand-off.
+            match self.word.compare_exchange_weak(now.0, word.0, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(changed) => now = Word(changed),
+            }
+        }
+        false
+    }
+
+    /// Wakes outside of the role. A waker may use the gate again, and may panic.
+    fn wake(&self, wakes: &mut Wakes) {
+        if wakes.len == 0 {
+            return;
+        }
+        /// Goes on with the role's work if a waker unwinds, for nobody else may come by.
+        struct Resume<'a>(&'a Gate);
+        impl Drop for Resume<'_> {
+            fn drop(&mut self) {
+                if self.0.take_offer() {
+                    self.0.leave_role(Wakes::new());
+                }
+            }
+        }
+        let resume = Resume(self);
+        let _frame = waking::enter(self);
+        wakes.wake();
+        core::mem::forget(resume);
+    }
+}
+
+/// Which gates the current thread is waking for, so that wakers that come back to their gate do not
+/// nest without bound. Without `std` there is no thread to ask: wakers must not use the gate there.
+mod waking {
+    use super::Gate;
+
+    #[cfg(feature = "std")]
+    std::thread_local! {
+        static GATES: core::cell::RefCell<Vec<*const Gate>> =
+            const { core::cell::RefCell::new(Vec::new()) };
+    }
+
+    pub(super) struct Frame;
+
+    pub(super) fn enter(gate: &Gate) -> Frame {
+        #[cfg(feature = "std")]
+        GATES.with(|gates| gates.borrow_mut().push(core::ptr::from_ref(gate)));
+        let _ = gate;
+        Frame
+    }
+
+    pub(super) fn is_in(gate: &Gate) -> bool {
+        #[cfg(feature = "std")]
+        return GATES.with(|gates| gates.borrow().contains(&core::ptr::from_ref(gate)));
+        #[cfg(not(feature = "std"))]
+        {
+            let _ = gate;
+            false
+        }
+    }
+
+    impl Drop for Frame {
+        fn drop(&mut self) {
+            #[cfg(feature = "std")]
+            GATES.with(|gates| gates.borrow_mut().pop());
+        }
+    }
+}
+
+#[cfg(feature = "history")]
+fn outcome(arrived: &Result<Arrived, ArriveError>) -> &'static str {
+    match arrived {
+        Ok(Arrived::Executing(_)) => "executing",
+        Ok(Arrived::Waiting(_)) => "waiting",
+        Ok(Arrived::Rejected(reason)) => reason.as_str(),
+        Ok(Arrived::Gone) => "gone",
+        Err(_) => "error",
+    }
+}
