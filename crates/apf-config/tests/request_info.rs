@@ -182,6 +182,8 @@ fn when_any_list_option_is_undecodable_only_watch_counts() {
         "labelSelector=",
         "labelSelector=a+in+()",
         "labelSelector=in=in",
+        "labelSelector=a%00=%00b",
+        "labelSelector=%00,",
     ] {
         let info = info("GET", &format!("/api/v1/pods?fieldSelector=metadata.name=p&{fine}"));
         assert_eq!(info.name, "p", "{fine}");
@@ -199,4 +201,33 @@ fn targets_that_no_server_would_accept_are_refused_by_name() {
     for target in ["/api/v1/watch", "/api/v1/proxy/", "/apis/apps/v1/watch"] {
         assert_eq!(refusal(target), RequestInfoError::NothingAfterVerb(target.to_owned()));
     }
+}
+
+/// The file's first lines say where it comes from.
+#[test]
+fn random_requests_are_read_as_the_reference_read_them() {
+    let mut read = 0;
+    for line in include_str!("request_info_vectors.tsv").lines().filter(|line| !line.starts_with('#')) {
+        let (method, rest) = line.split_once('\t').unwrap();
+        let (target, expected) = rest.split_once('\t').unwrap();
+        let actual = match RequestInfo::new(method, target) {
+            Err(_) => "ERR".to_owned(),
+            Ok(info) => [
+                &info.is_resource_request.to_string(),
+                &info.path,
+                &info.verb,
+                &info.api_group,
+                &info.api_version,
+                &info.namespace,
+                &info.resource,
+                &info.subresource,
+                &info.name,
+            ]
+            .map(String::as_str)
+            .join("\t"),
+        };
+        assert_eq!(actual, expected, "{method} {target}");
+        read += 1;
+    }
+    assert!(read > 500, "{read} vectors");
 }

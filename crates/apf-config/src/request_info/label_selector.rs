@@ -91,18 +91,19 @@ impl<'a> Tokens<'a> {
     fn next(&mut self) -> Token<'a> {
         const SYMBOLS: [&str; 9] = ["==", "!=", "=", "!", "(", ")", ",", ">", "<"];
         self.rest = self.rest.trim_start_matches([' ', '\t', '\r', '\n']);
-        if self.rest.is_empty() {
+        // The reference takes a NUL for the end where a token could begin, and skips one right after a token.
+        if self.rest.is_empty() || self.rest.starts_with('\0') {
             return Token::End;
         }
         for symbol in SYMBOLS {
             if let Some(rest) = self.rest.strip_prefix(symbol) {
-                self.rest = rest;
+                self.rest = rest.strip_prefix('\0').unwrap_or(rest);
                 return Token::Symbol(symbol);
             }
         }
-        let ends = |c: char| matches!(c, '=' | '!' | '(' | ')' | ',' | '>' | '<' | ' ' | '\t' | '\r' | '\n');
+        let ends = |c: char| "=!(),>< \t\r\n\0".contains(c);
         let (word, rest) = self.rest.split_at(self.rest.find(ends).unwrap_or(self.rest.len()));
-        self.rest = rest;
+        self.rest = rest.strip_prefix('\0').unwrap_or(rest);
         Token::Word(word)
     }
 }
