@@ -1,12 +1,19 @@
 //! Deterministic simulation and audit-log replay of API Priority and Fairness.
 
 pub mod audit;
+pub mod configuration;
+pub mod dump;
 pub mod duration;
+mod engine;
 pub mod error;
 pub mod event_queue;
 pub mod progress;
 pub mod random;
+pub mod replay;
+pub mod report;
 pub mod scenario;
+pub mod server;
+mod tabstops;
 mod yaml;
 
 pub use duration::GoDuration;
