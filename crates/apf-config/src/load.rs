@@ -275,10 +275,13 @@ fn complete(object: &mut Object, version: Version, unread: &[Issue]) -> Vec<Issu
     };
     let unread: Vec<&FieldPath> =
         unread.iter().filter(|issue| issue.rule == Rule::Type).map(|issue| &issue.path).collect();
-    issues.extend(judged.into_iter().filter(|issue| {
-        !unread.iter().any(|path| {
-            issue.path.is_within(path) || issue.rule == Rule::Required && issue.path.is_parent_of(path)
-        })
-    }));
+    issues.extend(judged.into_iter().filter(|issue| !unread.iter().any(|path| hangs_on(issue, path))));
     issues
+}
+
+/// Whether a finding may only come from the zero value of the field at `unread`.
+fn hangs_on(issue: &Issue, unread: &FieldPath) -> bool {
+    issue.path.is_within(unread)
+        || issue.path.is_parent_of(unread)
+        || *unread == issue.path.sibling("clusterScope") && issue.path == unread.sibling("namespaces")
 }

@@ -52,6 +52,13 @@ impl FieldPath {
         self.0.starts_with(&other.0)
     }
 
+    /// The path to another field of the object that holds what this path leads to.
+    pub(crate) fn sibling(&self, name: &str) -> FieldPath {
+        let mut path = self.clone();
+        path.pop();
+        path.field(name)
+    }
+
     /// Whether this path leads to the object or list that directly holds `other`.
     pub(crate) fn is_parent_of(&self, other: &FieldPath) -> bool {
         other.0.split_last().is_some_and(|(_, parent)| parent == self.0.as_slice())

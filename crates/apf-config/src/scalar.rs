@@ -28,6 +28,9 @@ pub(crate) fn number(text: &str) -> Option<String> {
     if !(first.is_ascii_digit() || matches!(first, '+' | '-' | '.')) {
         return None;
     }
+    if first == '.' {
+        return if is_float(text) { text.parse::<f64>().ok().and_then(json_float) } else { None };
+    }
     let plain: String = text.chars().filter(|c| *c != '_').collect();
     if let Some(integer) = integer(&plain) {
         return Some(integer.to_string());
@@ -123,6 +126,7 @@ mod tests {
             ("-0b11", "number -3"),
             ("5.0", "number 5"),
             (".5", "number 0.5"),
+            (".5_0", "string .5_0"),
             ("1e3", "number 1000"),
             ("1e", "string 1e"),
             (".", "string ."),
