@@ -276,7 +276,7 @@ impl Gate {
         self.slab.get(ticket.0)?.decision()
     }
 
-    /// Gives back the ticket of a request that was refused, or of a control operation that is done.
+    /// Gives back the ticket of a request that was refused, or of a control operation (done or not).
     pub fn forget(&self, ticket: Ticket) {
         let Ticket(index) = ticket;
         if self.slab.get(index).is_some_and(Node::owner_done) {
@@ -345,6 +345,11 @@ impl Gate {
                 Err(changed) => word = changed,
             }
         }
+    }
+
+    /// Whether the level has been removed and is empty: starts are sent back from now on.
+    pub fn is_retired(&self) -> bool {
+        Word(self.word.load(Ordering::Acquire)).has(RETIRED)
     }
 
     /// Nodes in use. Only meaningful while no operation is under way: for leak checks.

@@ -263,7 +263,7 @@ impl Node {
         decision
     }
 
-    /// The owner has read a refusal (or the end of a control operation). `true`: it must free the node.
+    /// The owner has read a refusal, or wants to know no more of a control operation. `true`: it must free the node.
     pub(super) fn owner_done(&self) -> bool {
         // Acquire: if the holder was done first, its use of the slot happens before the node is reused.
         self.state.fetch_or(OWNER_DONE, Ordering::AcqRel) & HOLDER_DONE != 0
@@ -309,7 +309,7 @@ impl Node {
             }
         }
         if state & WAKER == 0 {
-            return (None, false);
+            return (None, state & OWNER_DONE != 0); // the owner of a control operation may be done before it is
         }
         let waker = self.take_waker();
         // Release: the slot's use happens before the owner frees the node. Acquire: the owner's, before this side does.
