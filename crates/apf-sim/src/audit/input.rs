@@ -18,6 +18,8 @@ pub enum Input {
     File(PathBuf, String),
     /// Standard input, plain or gzip.
     Stdin,
+    /// Bytes in memory, plain or gzip, under a name for messages.
+    Bytes(Vec<u8>, String),
 }
 
 impl Input {
@@ -32,7 +34,7 @@ impl Input {
     /// Name for messages.
     pub fn name(&self) -> &str {
         match self {
-            Input::File(_, name) => name,
+            Input::File(_, name) | Input::Bytes(_, name) => name,
             Input::Stdin => "standard input",
         }
     }
@@ -42,6 +44,7 @@ impl Input {
         match self {
             Input::File(path, _) => path.metadata().map_or(0, |data| data.len()),
             Input::Stdin => 0,
+            Input::Bytes(bytes, _) => bytes.len() as u64,
         }
     }
 }
@@ -93,6 +96,7 @@ impl<'a> Lines<'a> {
                 )
             }
             Input::Stdin => Box::new(io::stdin()),
+            Input::Bytes(bytes, _) => Box::new(io::Cursor::new(bytes.clone())),
         };
         Lines::new(input.name(), raw)
     }
