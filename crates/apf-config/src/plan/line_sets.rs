@@ -116,7 +116,9 @@ impl LineSets {
         if head.occupied & bit == 0 {
             return 0;
         }
-        let rank = (head.occupied & (bit - 1)).count_ones();
+        let before = head.occupied & (bit - 1);
+        // Counting bits takes a dozen instructions where the processor's own cannot be assumed.
+        let rank = if before == 0 { 0 } else { before.count_ones() };
         self.words.get((head.first + rank) as usize).copied().unwrap_or(0)
     }
 }
