@@ -110,7 +110,6 @@ func (c *controller) readLevel(name string, state reflect.Value) levelState {
 		CurrentCL:     number("currentCL"),
 		MaxSeats:      c.value.GetMaxSeats(name),
 		AppliedCL:     set.dispatching.ConcurrencyLimit,
-		Denominator:   set.dispatching.ConcurrencyDenominator,
 		Queues:        set.queuing.DesiredNumQueues,
 		HandSize:      set.queuing.HandSize,
 		QueueLength:   set.queuing.QueueLengthLimit,
@@ -149,15 +148,6 @@ func (c *controller) schemas() []string {
 		names = append(names, list.Index(i).Elem().FieldByName("Name").String())
 	}
 	return names
-}
-
-// setDemand sets the seat demand of a level behind its queue set's back.
-func (c *controller) setDemand(name string, seats float64) bool {
-	state, ok := c.levels()[name]
-	if ok {
-		unlocked(state.FieldByName("seatDemandIntegrator")).Interface().(fq.Integrator).Set(seats)
-	}
-	return ok
 }
 
 // waits tells whether a request still waits: one that was let through has a start time.

@@ -20,7 +20,7 @@ type server struct {
 	*controller
 	levels   []*flowcontrol.PriorityLevelConfiguration
 	schemas  []*flowcontrol.FlowSchema
-	inFlight map[int]flight
+	inFlight map[uint64]flight
 }
 
 type flight struct {
@@ -31,7 +31,7 @@ type flight struct {
 
 // runCase answers every step of a case, up to one that panics.
 func runCase(client kubernetes.Interface, c testCase) caseResult {
-	s := &server{controller: newController(client, c.ServerLimit), inFlight: map[int]flight{}}
+	s := &server{controller: newController(client, c.ServerLimit), inFlight: map[uint64]flight{}}
 	defer s.close()
 	defer func() {
 		for _, f := range s.inFlight {
@@ -69,8 +69,6 @@ func (s *server) answer(step step) (result stepResult) {
 		return s.startInFlight(step)
 	case "finish", "cancel":
 		return s.end(step)
-	case "demand":
-		return stepResult{Demand: &demandSet{Found: s.setDemand(step.Level, step.Seats)}}
 	case "adjust":
 		updateBorrowing(s.pointer)
 		return stepResult{Adjusted: s.allLevels()}
@@ -110,7 +108,9 @@ func (s *server) start(ctx context.Context, step step, classifyOnly bool) (class
 	}
 	var found class
 	note := func(schema *flowcontrol.FlowSchema, level *flowcontrol.PriorityLevelConfiguration, distinguisher string) {
-		found.Schema, found.Level, found.Distinguisher = schema.Name, level.Name, distinguisher
+		found.Schema, found.SchemaUID = schema.Name, string(schema.UID)
+		found.Level, found.LevelUID = level.Name, string(level.UID)
+		found.Distinguisher = distinguisher
 	}
 	estimate := func() fcrequest.WorkEstimate {
 		if step.Work == nil {

@@ -22,10 +22,7 @@ type step struct {
 
 	Request *attributes   `json:"request,omitempty"`
 	Work    *workEstimate `json:"work,omitempty"`
-	Handle  int           `json:"handle,omitempty"`
-
-	Level string  `json:"level,omitempty"`
-	Seats float64 `json:"seats,omitempty"`
+	Handle  uint64        `json:"handle,omitempty"`
 }
 
 // attributes is what classification reads of a request.
@@ -60,7 +57,6 @@ type stepResult struct {
 	Class    *class         `json:"class,omitempty"`
 	Started  *started       `json:"started,omitempty"`
 	Ended    *ended         `json:"ended,omitempty"`
-	Demand   *demandSet     `json:"demand,omitempty"`
 	Adjusted []levelState   `json:"adjusted,omitempty"`
 	Panic    string         `json:"panic,omitempty"`
 	Level    *occupiedSeats `json:"level,omitempty"`
@@ -86,42 +82,43 @@ type conditionUpdate struct {
 // levelState is everything the controller holds about a level. Lists are sorted by name.
 type levelState struct {
 	Name      string `json:"name"`
-	Quiescing bool   `json:"quiescing"`
-	NominalCL int    `json:"nominalCL"`
-	MinCL     int    `json:"minCL"`
-	MaxCL     int    `json:"maxCL"`
-	CurrentCL int    `json:"currentCL"`
+	Quiescing bool   `json:"quiescing,omitempty"`
+	NominalCL int    `json:"nominalCL,omitempty"`
+	MinCL     int    `json:"minCL,omitempty"`
+	MaxCL     int    `json:"maxCL,omitempty"`
+	CurrentCL int    `json:"currentCL,omitempty"`
 	// MaxSeats is 0 when the tracker has no entry.
-	MaxSeats uint64 `json:"maxSeats"`
-	// AppliedCL and Denominator are what the queue set was last completed with.
-	AppliedCL     int           `json:"appliedCL"`
-	Denominator   int           `json:"denominator"`
-	Queues        int           `json:"queues"`
-	HandSize      int           `json:"handSize"`
-	QueueLength   int           `json:"queueLengthLimit"`
-	HighWatermark int           `json:"highWatermark"`
-	Average       float64       `json:"average"`
-	Deviation     float64       `json:"deviation"`
-	Smoothed      float64       `json:"smoothed"`
-	Seats         occupiedSeats `json:"occupied"`
+	MaxSeats uint64 `json:"maxSeats,omitempty"`
+	// AppliedCL is what the queue set was last completed with.
+	AppliedCL     int           `json:"appliedCL,omitempty"`
+	Queues        int           `json:"queues,omitempty"`
+	HandSize      int           `json:"handSize,omitempty"`
+	QueueLength   int           `json:"queueLengthLimit,omitempty"`
+	HighWatermark int           `json:"highWatermark,omitempty"`
+	Average       float64       `json:"average,omitempty"`
+	Deviation     float64       `json:"deviation,omitempty"`
+	Smoothed      float64       `json:"smoothed,omitempty"`
+	Seats         occupiedSeats `json:"occupied,omitzero"`
 }
 
 // occupiedSeats are the totals of a queue set.
 type occupiedSeats struct {
-	Waiting      int `json:"waiting"`
-	SeatsWaiting int `json:"seatsWaiting"`
-	Executing    int `json:"executing"`
-	SeatsInUse   int `json:"seatsInUse"`
+	Waiting      int `json:"waiting,omitempty"`
+	SeatsWaiting int `json:"seatsWaiting,omitempty"`
+	Executing    int `json:"executing,omitempty"`
+	SeatsInUse   int `json:"seatsInUse,omitempty"`
 }
 
 // class is the classification of a request.
 type class struct {
 	Schema        string `json:"schema"`
+	SchemaUID     string `json:"schemaUID,omitempty"`
 	Level         string `json:"level"`
-	Distinguisher string `json:"distinguisher"`
-	FlowHash      uint64 `json:"flowHash"`
-	// Hand is the flow's queues in deal order, null for a level that does not deal.
-	Hand []int `json:"hand"`
+	LevelUID      string `json:"levelUID,omitempty"`
+	Distinguisher string `json:"distinguisher,omitempty"`
+	FlowHash      uint64 `json:"flowHash,omitempty"`
+	// Hand is the flow's queues in deal order, absent for a level that does not deal.
+	Hand []int `json:"hand,omitempty"`
 }
 
 // started is what became of a request: "executing", "waiting" or "rejected".
@@ -136,9 +133,4 @@ type started struct {
 // too late) or "none" (the handle is not in flight).
 type ended struct {
 	Was string `json:"was"`
-}
-
-// demandSet says whether the level existed.
-type demandSet struct {
-	Found bool `json:"found"`
 }
