@@ -28,14 +28,20 @@ pub(crate) fn number(text: &str) -> Option<String> {
     if !(first.is_ascii_digit() || matches!(first, '+' | '-' | '.')) {
         return None;
     }
-    if first == '.' {
-        return if is_float(text) { text.parse::<f64>().ok().and_then(json_float) } else { None };
+    if first == '.' && !underscores_part_digits(text) {
+        return None;
     }
     let plain: String = text.chars().filter(|c| *c != '_').collect();
     if let Some(integer) = integer(&plain) {
         return Some(integer.to_string());
     }
     if is_float(&plain) { plain.parse::<f64>().ok().and_then(json_float) } else { None }
+}
+
+/// Whether every underscore stands between two digits, as Go asks of a float.
+fn underscores_part_digits(text: &str) -> bool {
+    let digit = |at: usize| text.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
+    text.match_indices('_').all(|(at, _)| digit(at.wrapping_sub(1)) && digit(at + 1))
 }
 
 /// A 64-bit integer with Go's base prefixes: `0x`, `0o`, `0b` and a bare leading zero for octal.
@@ -126,7 +132,9 @@ mod tests {
             ("-0b11", "number -3"),
             ("5.0", "number 5"),
             (".5", "number 0.5"),
-            (".5_0", "string .5_0"),
+            (".5_0", "number 0.5"),
+            (".5_", "string .5_"),
+            ("5_.", "number 5"),
             ("1e3", "number 1000"),
             ("1e", "string 1e"),
             (".", "string ."),
