@@ -1,4 +1,19 @@
 //! Kubernetes API Priority and Fairness as an embeddable dispatcher.
+//!
+//! ```
+//! use apf::{Dispatcher, RequestAttributes};
+//!
+//! let dispatcher = Dispatcher::builder().seats(600).build()?;
+//! let request = RequestAttributes::resource("list", "pods")
+//!     .in_namespace("dev")
+//!     .by("alice", &["system:authenticated"][..]);
+//!
+//! let permit = dispatcher.admit_blocking(request)?; // waits in a fair queue if it must
+//! assert_eq!(permit.level(), "global-default");
+//! assert_eq!(permit.flow_schema(), "global-default");
+//! drop(permit); // the seat comes back
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
@@ -6,3 +21,41 @@ extern crate alloc;
 
 pub mod gate;
 mod sync;
+
+#[cfg(feature = "std")]
+mod admit;
+#[cfg(feature = "std")]
+mod arena;
+#[cfg(feature = "std")]
+pub mod clock;
+#[cfg(feature = "std")]
+mod configure;
+#[cfg(feature = "std")]
+mod counters;
+#[cfg(feature = "std")]
+mod dispatcher;
+#[cfg(feature = "std")]
+mod engine;
+#[cfg(feature = "std")]
+mod level;
+#[cfg(feature = "std")]
+mod permit;
+#[cfg(feature = "std")]
+mod rejected;
+#[cfg(feature = "std")]
+mod retry_after;
+#[cfg(feature = "std")]
+pub mod stats;
+#[cfg(feature = "std")]
+mod timers;
+
+#[cfg(feature = "std")]
+pub use {
+    admit::{Admit, AnyAdmit, OwnedAdmit},
+    apf_config::attributes::RequestAttributes,
+    apf_core::{FlowHash, Mode, Reason, WorkEstimate},
+    dispatcher::{BuildError, Builder, Dispatcher},
+    engine::{Engine, EngineRef, Request},
+    permit::{AnyPermit, OwnedPermit, Permit},
+    rejected::{AdmitError, Rejected},
+};

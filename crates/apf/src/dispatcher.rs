@@ -1,0 +1,297 @@
+//! The dispatcher that people embed.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+use apf_config::plan::{Plan, PlanError, total_seats};
+use apf_config::{Objects, bootstrap};
+use apf_core::{FlowHash, Mode};
+use arc_swap::ArcSwap;
+
+use crate::admit::{self, Admit, AnyAdmit, OwnedAdmit};
+use crate::arena::Arena;
+use crate::clock::Clock;
+use crate::configure::{ADJUSTMENT_PERIOD, Configuration};
+use crate::engine::{Begun, Engine, Request, Snapshot};
+use crate::permit::{AnyPermit, OwnedPermit, Permit};
+use crate::rejected::AdmitError;
+use crate::stats::Stats;
+use crate::timers::{Task, Timers};
+
+/// Admits requests by the rules of API Priority and Fairness. Clones share one engine.
+///
+/// Every method may be called from any number of threads at once. Admission, finishing and cancelling never wait
+/// for another thread; see [`gate`](crate::gate) for what that means exactly.
+///
+/// # Fork
+///
+/// A forked child has the memory but not the thread that serves timers, and perhaps a level in the middle of an event:
+/// use no dispatcher of the parent there, make a new one. A request that would wait in a child is answered
+/// [`AdmitError::Forked`].
+#[derive(Debug, Clone)]
+pub struct Dispatcher {
+    engine: Arc<Engine>,
+}
+
+/// Settings of a [`Dispatcher`].
+#[derive(Debug, Clone)]
+pub struct Builder {
+    seats: i64,
+    objects: Option<Objects>,
+    mode: Mode,
+    flow_hash: Option<FlowHash>,
+    clock: Option<Clock>,
+    wait_limit: Duration,
+    wait_limits: HashMap<String, u64>,
+}
+
+/// Why there is no dispatcher.
+#[derive(Debug)]
+pub enum BuildError {
+    /// The configuration or the number of seats is refused.
+    Plan(PlanError),
+    /// The thread that serves timers cannot be started; without it nothing would ever time out.
+    Thread(std::io::Error),
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Plan(error) => error.fmt(f),
+            Self::Thread(error) => write!(f, "the thread for timers: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for BuildError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Plan(error) => Some(error),
+            Self::Thread(error) => Some(error),
+        }
+    }
+}
+
+impl From<PlanError> for BuildError {
+    fn from(error: PlanError) -> Self {
+        Self::Plan(error)
+    }
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl Builder {
+    /// Total seats of the server, 1..=2147483647; 600 unless set, as kube-apiserver's flags add up to.
+    #[must_use]
+    pub const fn seats(mut self, seats: i64) -> Self {
+        self.seats = seats;
+        self
+    }
+
+    /// The configuration; the mandatory and suggested objects unless set. Mandatory ones that are missing are imagined.
+    #[must_use]
+    pub fn objects(mut self, objects: Objects) -> Self {
+        self.objects = Some(objects);
+        self
+    }
+
+    /// [`Mode::Exact`] for kube-apiserver's behaviour to the letter.
+    #[must_use]
+    pub const fn mode(mut self, mode: Mode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// The flow hash; the mode's unless set.
+    #[must_use]
+    pub const fn flow_hash(mut self, hash: FlowHash) -> Self {
+        self.flow_hash = Some(hash);
+        self
+    }
+
+    /// The clock; [`Clock::fastest`] unless set. With a manual clock the host calls [`Dispatcher::run_timers`].
+    #[must_use]
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    /// How long a request may wait in a queue; 15 s unless set.
+    #[must_use]
+    pub const fn queue_wait_limit(mut self, limit: Duration) -> Self {
+        self.wait_limit = limit;
+        self
+    }
+
+    /// How long a request may wait in the queues of one level.
+    #[must_use]
+    pub fn queue_wait_limit_of(mut self, level: &str, limit: Duration) -> Self {
+        self.wait_limits.insert(level.to_owned(), nanoseconds(limit));
+        self
+    }
+
+    /// Makes the dispatcher and, unless its clock is manual, the thread that serves its timers.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`]: the number of seats is out of range, an object is there twice, or there is no thread to be had.
+    pub fn build(self) -> Result<Dispatcher, BuildError> {
+        let server_limit = total_seats(self.seats)?;
+        let objects = self.objects.unwrap_or_else(bootstrap::all);
+        let hash = self.flow_hash.unwrap_or(self.mode.flow_hash());
+        // An empty plan first: the configuration then takes effect as any later one does.
+        let empty = Plan::compile(&Objects::default(), server_limit, hash)?;
+        let engine = Arc::new(Engine {
+            clock: self.clock.unwrap_or_else(Clock::fastest),
+            mode: self.mode,
+            server_limit,
+            wait_limit: nanoseconds(self.wait_limit),
+            wait_limits: self.wait_limits,
+            levels: Arena::new(),
+            schemas: Arena::new(),
+            snapshot: ArcSwap::from_pointee(Snapshot { plan: empty, flows: Vec::new() }),
+            configuration: Mutex::new(Configuration::default()),
+            timers: Arc::new(Timers::default()),
+            fair_fraction: AtomicU64::new(0),
+            process: std::process::id(),
+        });
+        engine.configure(objects)?;
+        engine.timers.add(engine.clock.now().saturating_add(ADJUSTMENT_PERIOD), Task::Adjust);
+        if engine.clock.runs() {
+            let (timers, clock) = (Arc::clone(&engine.timers), engine.clock.clone());
+            let engine = Arc::downgrade(&engine);
+            std::thread::Builder::new()
+                .name("apf-timers".to_owned())
+                .spawn(move || serve(&timers, &clock, &engine))
+                .map_err(BuildError::Thread)?;
+        }
+        Ok(Dispatcher { engine })
+    }
+}
+
+/// The timer thread: ends with its engine.
+fn serve(timers: &Timers, clock: &Clock, engine: &Weak<Engine>) {
+    while timers.sleep(|| clock.now()) {
+        let Some(engine) = engine.upgrade() else { return };
+        engine.serve_timers(clock.now());
+    }
+}
+
+impl Dispatcher {
+    /// Settings to start from: 600 seats, the mandatory and suggested objects, the default mode.
+    pub fn builder() -> Builder {
+        Builder {
+            seats: 600,
+            objects: None,
+            mode: Mode::default(),
+            flow_hash: None,
+            clock: None,
+            wait_limit: Duration::from_secs(15),
+            wait_limits: HashMap::new(),
+        }
+    }
+
+    /// Admits a request now or not at all. It is never queued; while another thread is at work in its level, this may
+    /// refuse although a delayed release that has just fallen due would have made room.
+    ///
+    /// # Errors
+    ///
+    /// [`AdmitError`]; `concurrency-limit` is the reason when it would have had to wait.
+    pub fn try_admit<'a, 'r>(&'a self, request: impl Into<Request<'r>>) -> Result<Permit<'a>, AdmitError> {
+        let engine: &Engine = &self.engine;
+        match engine.begin(&request.into(), false)? {
+            Begun::Running(admitted, ticket) => Ok(AnyPermit::new(engine, admitted, ticket)),
+            Begun::Waiting(waiting) => {
+                engine.abandon(waiting);
+                Err(AdmitError::OutOfMemory)
+            }
+        }
+    }
+
+    /// Admits a request, waiting in its queue if it must. It takes its place now, not when the future is first polled;
+    /// nothing of `request` is kept. Works on any executor.
+    ///
+    /// # Errors
+    ///
+    /// The future gives [`AdmitError`]: refused at once, or `time-out` when the wait limit passes.
+    pub fn admit<'a, 'r>(&'a self, request: impl Into<Request<'r>>) -> Admit<'a> {
+        AnyAdmit::new(&*self.engine, &request.into())
+    }
+
+    /// As [`Dispatcher::admit`], for tasks that outlive this handle.
+    pub fn admit_owned<'r>(&self, request: impl Into<Request<'r>>) -> OwnedAdmit {
+        AnyAdmit::new(Arc::clone(&self.engine), &request.into())
+    }
+
+    /// Admits a request, blocking the thread while it waits in its queue.
+    ///
+    /// # Errors
+    ///
+    /// [`AdmitError`]: refused at once, or `time-out` when the wait limit (the level's or the request's own) passes.
+    pub fn admit_blocking<'a, 'r>(
+        &'a self,
+        request: impl Into<Request<'r>>,
+    ) -> Result<Permit<'a>, AdmitError> {
+        admit::block(&*self.engine, &request.into())
+    }
+
+    /// As [`Dispatcher::admit_blocking`], for permits that outlive this handle.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn admit_blocking_owned<'r>(
+        &self,
+        request: impl Into<Request<'r>>,
+    ) -> Result<OwnedPermit, AdmitError> {
+        admit::block(Arc::clone(&self.engine), &request.into())
+    }
+
+    /// Replaces the configuration while requests are in flight. Running requests keep their seats and waiting ones
+    /// their places; a level that is gone takes no new requests and goes when it is empty.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError`]: an object is there twice; nothing has changed.
+    ///
+    /// # Blocking
+    ///
+    /// Waits for its turn at each level, and for other configuration changes; admission does not wait for it.
+    pub fn reconfigure(&self, objects: Objects) -> Result<(), PlanError> {
+        self.engine.configure(objects)
+    }
+
+    /// Every number that the reference's metrics and dumps show, as values.
+    ///
+    /// # Blocking
+    ///
+    /// Waits for its turn at each level.
+    pub fn stats(&self) -> Stats {
+        Stats::read(&self.engine)
+    }
+
+    /// Does what is due by the clock's time: for hosts with a manual clock. Others have a thread for it.
+    pub fn run_timers(&self) {
+        self.engine.serve_timers(self.engine.clock.now());
+    }
+
+    /// When something is due next, for hosts with a manual clock.
+    pub fn next_timer(&self) -> Option<u64> {
+        self.engine.timers.next()
+    }
+
+    /// The clock it runs on.
+    pub fn clock(&self) -> &Clock {
+        &self.engine.clock
+    }
+
+    /// The proportion of its target that every level has (`seat_fair_frac`).
+    pub fn seat_fair_fraction(&self) -> f64 {
+        f64::from_bits(self.engine.fair_fraction.load(Ordering::Relaxed))
+    }
+}

@@ -1,0 +1,331 @@
+//! What all handles of a dispatcher share, and the way of a request through it.
+
+use std::collections::HashMap;
+use std::ops::Deref;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use apf_config::attributes::RequestAttributes;
+use apf_config::plan::Plan;
+use apf_core::{Cause, Mode, Reason, WorkEstimate};
+use arc_swap::ArcSwap;
+
+use crate::arena::Arena;
+use crate::clock::Clock;
+use crate::configure::Configuration;
+use crate::counters::Counters;
+use crate::gate::{Decision, Request as GateRequest, StartError, Started, Ticket, Withdrawn};
+use crate::level::LevelSlot;
+use crate::rejected::{AdmitError, Rejected};
+use crate::timers::{Task, Timers};
+
+/// How a handle reaches its engine: by reference, or by a count of its own.
+pub trait EngineRef: Deref<Target = Engine> + Clone {}
+impl EngineRef for &Engine {}
+impl EngineRef for Arc<Engine> {}
+
+/// The engine behind a [`Dispatcher`](crate::Dispatcher). It has no methods of its own: use the dispatcher's.
+#[derive(Debug)]
+pub struct Engine {
+    pub(crate) clock: Clock,
+    pub(crate) mode: Mode,
+    pub(crate) server_limit: u32,
+    pub(crate) wait_limit: u64,
+    pub(crate) wait_limits: HashMap<String, u64>,
+    pub(crate) levels: Arena<LevelSlot>,
+    pub(crate) schemas: Arena<SchemaSlot>,
+    pub(crate) snapshot: ArcSwap<Snapshot>,
+    pub(crate) configuration: Mutex<Configuration>,
+    pub(crate) timers: Arc<Timers>,
+    /// Bits of the gauge `seat_fair_frac`.
+    pub(crate) fair_fraction: AtomicU64,
+    /// The process that serves the timers.
+    pub(crate) process: u32,
+}
+
+/// One FlowSchema with the level it points to; a schema that is pointed elsewhere gets another.
+#[derive(Debug)]
+pub(crate) struct SchemaSlot {
+    pub(crate) name: Arc<str>,
+    pub(crate) level: usize,
+    pub(crate) counters: Counters,
+}
+
+/// One configuration, whole and unchanging: what admission reads.
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    pub(crate) plan: Plan,
+    /// By index of the plan's schemas.
+    pub(crate) flows: Vec<Flow>,
+}
+
+/// Where the requests of a schema go: places in the engine's arenas.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Flow {
+    pub(crate) level: usize,
+    pub(crate) schema: usize,
+}
+
+impl Flow {
+    pub(crate) const NOWHERE: Self = Self { level: usize::MAX - 64, schema: usize::MAX - 64 };
+}
+
+/// What an admitted request needs to end.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Admitted {
+    pub(crate) flow: Flow,
+    pub(crate) seats: u64,
+    pub(crate) arrival: u64,
+    pub(crate) start: u64,
+}
+
+/// A request, as its caller describes it.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// Who asks for what: decides the FlowSchema, the level and the flow.
+    pub attributes: RequestAttributes<'a>,
+    /// What it costs.
+    pub work: WorkEstimate,
+    /// How long it may wait at most; the level's queue-wait limit applies besides.
+    pub wait_limit: Option<Duration>,
+}
+
+impl<'a> From<RequestAttributes<'a>> for Request<'a> {
+    /// A request of one seat.
+    fn from(attributes: RequestAttributes<'a>) -> Self {
+        Self { attributes, work: WorkEstimate::seats(1), wait_limit: None }
+    }
+}
+
+impl<'a> Request<'a> {
+    /// The same with another estimate.
+    #[must_use]
+    pub const fn with_work(mut self, work: WorkEstimate) -> Self {
+        self.work = work;
+        self
+    }
+
+    /// The same with a limit of its own to its wait.
+    #[must_use]
+    pub const fn with_wait_limit(mut self, limit: Duration) -> Self {
+        self.wait_limit = Some(limit);
+        self
+    }
+}
+
+/// What became of an arrival.
+pub(crate) enum Begun {
+    Running(Admitted, Ticket),
+    Waiting(Waiting),
+}
+
+/// A request in a queue. Whoever has it must end it: [`Engine::settle`] or [`Engine::withdraw`].
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    pub(crate) flow: Flow,
+    pub(crate) wanted: u64,
+    pub(crate) arrival: u64,
+    pub(crate) deadline: u64,
+    pub(crate) ticket: Ticket,
+}
+
+/// A [`Waiting`] without what ends it.
+struct Wait {
+    flow: Flow,
+    wanted: u64,
+    arrival: u64,
+}
+
+impl Waiting {
+    fn apart(self) -> (Wait, Ticket) {
+        let Self { flow, wanted, arrival, ticket, .. } = self;
+        (Wait { flow, wanted, arrival }, ticket)
+    }
+}
+
+impl Engine {
+    pub(crate) fn level(&self, flow: Flow) -> Option<&LevelSlot> {
+        self.levels.get(flow.level)
+    }
+
+    fn counters(&self, flow: Flow) -> Option<&Counters> {
+        self.schemas.get(flow.schema).map(|slot| &slot.counters)
+    }
+
+    pub(crate) fn level_name(&self, flow: Flow) -> &str {
+        self.level(flow).map_or("", |slot| &slot.name)
+    }
+
+    pub(crate) fn schema_name(&self, flow: Flow) -> &str {
+        self.schemas.get(flow.schema).map_or("", |slot| &slot.name)
+    }
+
+    /// A request arrives: it is classified, and granted, queued or refused.
+    pub(crate) fn begin(&self, request: &Request<'_>, may_wait: bool) -> Result<Begun, AdmitError> {
+        loop {
+            let snapshot = self.snapshot.load();
+            let classified = snapshot.plan.classify(&request.attributes);
+            let Some(&flow) = snapshot.flows.get(classified.schema) else {
+                return Err(AdmitError::OutOfMemory);
+            };
+            drop(snapshot);
+            let Some(level) = self.level(flow) else { return Err(AdmitError::OutOfMemory) };
+            let asked = GateRequest { flow_hash: classified.flow_hash, work: request.work };
+            // Before the gate's exchange: the time of an event lies within its call.
+            let now = self.clock.now();
+            let started =
+                if may_wait { level.gate.start(now, asked) } else { level.gate.try_start(now, asked) };
+            let wanted = request.work.max_seats();
+            return match started {
+                Started::Running(ticket) => {
+                    let seats = level.gate.request(&ticket).map_or(wanted, |r| r.work.max_seats());
+                    self.count(flow, |counters| counters.admitted(seats as i64));
+                    Ok(Begun::Running(Admitted { flow, seats, arrival: now, start: now }, ticket))
+                }
+                Started::Pending(ticket) => {
+                    self.count(flow, |counters| counters.queued(wanted as i64));
+                    let own = request.wait_limit.map_or(u64::MAX, |limit| limit.as_nanos() as u64);
+                    let limit =
+                        self.wait_limits.get(&*level.name).copied().unwrap_or(self.wait_limit).min(own);
+                    let deadline = now.saturating_add(limit);
+                    Ok(Begun::Waiting(Waiting { flow, wanted, arrival: now, deadline, ticket }))
+                }
+                Started::Refused(reason) => {
+                    self.count(flow, |counters| counters.refused(reason));
+                    Err(self.rejected(flow, reason, now))
+                }
+                // The snapshot was changed before the level was retired: the next look finds another level.
+                Started::Retired => continue,
+                Started::Invalid(StartError::Estimate) => Err(AdmitError::Estimate),
+                Started::Invalid(StartError::OutOfMemory) => Err(AdmitError::OutOfMemory),
+            };
+        }
+    }
+
+    /// A waiting request has been decided.
+    pub(crate) fn settle(
+        &self,
+        waiting: Waiting,
+        decision: Decision,
+    ) -> Result<(Admitted, Ticket), AdmitError> {
+        let now = self.clock.now();
+        match decision {
+            Decision::Granted => {
+                let (waiting, ticket) = waiting.apart();
+                Ok(self.granted(&waiting, ticket, now))
+            }
+            Decision::Refused(reason) => {
+                let Waiting { flow, wanted, arrival, ticket, .. } = waiting;
+                if let Some(level) = self.level(flow) {
+                    level.gate.forget(ticket);
+                }
+                self.count(flow, |c| c.left(wanted as i64, reason, now.saturating_sub(arrival)));
+                Err(self.rejected(flow, reason, now))
+            }
+        }
+    }
+
+    fn granted(&self, wait: &Wait, ticket: Ticket, now: u64) -> (Admitted, Ticket) {
+        let Wait { flow, wanted, arrival } = *wait;
+        let seats = self
+            .level(flow)
+            .and_then(|level| level.gate.request(&ticket))
+            .map_or(wanted, |request| request.work.max_seats());
+        self.count(flow, |c| c.dispatched(wanted as i64, seats as i64, now.saturating_sub(arrival)));
+        (Admitted { flow, seats, arrival, start: now }, ticket)
+    }
+
+    /// A waiting request gives up. `Ok` when it had been granted.
+    pub(crate) fn withdraw(&self, waiting: Waiting, cause: Cause) -> Result<(Admitted, Ticket), AdmitError> {
+        let now = self.clock.now();
+        let Some(level) = self.level(waiting.flow) else { return Err(AdmitError::OutOfMemory) };
+        let (Wait { flow, wanted, arrival }, ticket) = waiting.apart();
+        let reason = match level.gate.cancel(now, ticket, cause) {
+            Withdrawn::Running(ticket) => {
+                return Ok(self.granted(&Wait { flow, wanted, arrival }, ticket, now));
+            }
+            Withdrawn::Refused(reason) => reason,
+            Withdrawn::Gone if cause == Cause::TimeOut => Reason::TimeOut,
+            Withdrawn::Gone => Reason::Cancelled,
+        };
+        self.count(flow, |c| c.left(wanted as i64, reason, now.saturating_sub(arrival)));
+        Err(self.rejected(flow, reason, now))
+    }
+
+    /// A waiting request is dropped: a grant that has come meanwhile is passed on.
+    pub(crate) fn abandon(&self, waiting: Waiting) {
+        let now = self.clock.now();
+        let Some(level) = self.level(waiting.flow) else { return };
+        let (Wait { flow, wanted, arrival }, ticket) = waiting.apart();
+        let reason = match level.gate.cancel(now, ticket, Cause::Caller) {
+            Withdrawn::Running(ticket) => {
+                level.gate.finish(now, ticket);
+                Reason::Cancelled
+            }
+            Withdrawn::Refused(reason) => reason,
+            Withdrawn::Gone => Reason::Cancelled,
+        };
+        self.count(flow, |c| c.left(wanted as i64, reason, now.saturating_sub(arrival)));
+    }
+
+    /// A running request ends.
+    pub(crate) fn finish(&self, admitted: &Admitted, ticket: Ticket) {
+        let now = self.clock.now();
+        if let Some(level) = self.level(admitted.flow) {
+            level.gate.finish(now, ticket);
+        }
+        let executed = now.saturating_sub(admitted.start);
+        self.count(admitted.flow, |c| c.finished(admitted.seats as i64, executed));
+    }
+
+    fn count(&self, flow: Flow, with: impl FnOnce(&Counters)) {
+        if let Some(counters) = self.counters(flow) {
+            with(counters);
+        }
+    }
+
+    fn rejected(&self, flow: Flow, reason: Reason, now: u64) -> AdmitError {
+        let (level, flow_schema) = match (self.level(flow), self.schemas.get(flow.schema)) {
+            (Some(level), Some(schema)) => (level, &schema.name),
+            _ => return AdmitError::OutOfMemory,
+        };
+        let seconds = level.retry_after.record((now / 1_000_000_000) as i64);
+        AdmitError::Rejected(Rejected {
+            reason,
+            retry_after: Duration::from_secs(seconds),
+            level: Arc::clone(&level.name),
+            flow_schema: Arc::clone(flow_schema),
+        })
+    }
+
+    /// Whether this process is a child of the one that made the engine: nobody serves its timers.
+    pub(crate) fn is_forked(&self) -> bool {
+        std::process::id() != self.process
+    }
+
+    /// Does everything that is due by `now`.
+    pub(crate) fn serve_timers(&self, now: u64) {
+        while let Some((task, waker)) = self.timers.pop_due(now) {
+            match task {
+                Task::Tick(level) => {
+                    if let Some(level) = self.levels.get(level) {
+                        level.tick(now);
+                    }
+                }
+                Task::Wake { .. } => {
+                    if let Some(waker) = waker {
+                        waker.wake();
+                    }
+                }
+                Task::Adjust => self.adjust_on_time(now),
+            }
+        }
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.timers.stop();
+    }
+}
