@@ -39,6 +39,15 @@ pub(crate) enum Command {
     /// Print the seats of every priority level
     #[command(after_help = LIMITS_HELP)]
     Limits(Limits),
+    /// Run a scenario file on simulated time
+    #[command(after_help = SIMULATE_HELP)]
+    Simulate(Simulate),
+    /// Run recorded audit logs through a configuration, or through two and compare
+    #[command(after_help = REPLAY_HELP)]
+    Replay(Replay),
+    /// Tell the story of a noisy list client on the engine, in simulated time
+    #[command(after_help = DEMO_HELP)]
+    Demo(Demo),
     /// Print the completion script of a shell
     #[command(after_help = EXIT_CODES)]
     Completions {
@@ -75,6 +84,20 @@ const LIMITS_HELP: &str = help!(
     "  apf limits --seats 600
   apf limits --seats 600 -f my.yaml -o csv"
 );
+const SIMULATE_HELP: &str = help!(
+    "  apf simulate scenario.yaml
+  apf simulate fairness.yaml --check"
+);
+const REPLAY_HELP: &str = help!(
+    "  apf replay audit.log audit-*.log.gz --seats 600
+  apf replay audit.log -f today.yaml --against tomorrow.yaml --seats 600
+  apf replay audit.log --seats 20 -o csv --section adjustments"
+);
+const DEMO_HELP: &str = help!(
+    "  apf demo
+  apf demo --exact --details"
+);
+
 /// Where a configuration comes from.
 #[derive(Debug, Clone, Group)]
 pub(crate) struct Manifests {
@@ -238,4 +261,107 @@ pub(crate) struct Limits {
 
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+/// Which parts of a report are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Section {
+    /// Requests, waits, rejections and seats by level, schema and client
+    Traffic,
+    /// Limits by level, and how many seats were borrowed and lent
+    Seats,
+    /// Every change of the current limits over time
+    Adjustments,
+    /// What was met in the audit logs
+    Input,
+    /// The difference of two configurations
+    Difference,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Simulate {
+    /// Scenario file, see docs/scenarios.md
+    pub(crate) file: PathBuf,
+
+    /// Compare with what the file expects; exit code 1 when a row does not hold
+    #[arg(long)]
+    pub(crate) check: bool,
+
+    /// Decide exactly as kube-apiserver does, with its flow hash
+    #[arg(long)]
+    pub(crate) exact: bool,
+
+    /// Seed of the random numbers, instead of the file's
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+
+    /// Print only this part (csv prints one part, traffic unless this says otherwise)
+    #[arg(long, value_enum, conflicts_with = "check")]
+    pub(crate) section: Option<Section>,
+
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// `--request-timeout`, nanoseconds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Timeout(pub(crate) u64);
+
+fn timeout(text: &str) -> Result<Timeout, String> {
+    let duration = apf_sim::GoDuration::parse(text)?;
+    match duration.unsigned() {
+        Some(ns @ 1..) => Ok(Timeout(ns)),
+        _ => Err("must be longer than 0".to_owned()),
+    }
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Replay {
+    /// Audit logs, plain or gzip, or - for standard input
+    #[arg(required = true, value_name = "LOG")]
+    pub(crate) logs: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) seats: Seats,
+
+    #[command(flatten)]
+    pub(crate) manifests: Manifests,
+
+    /// A second configuration to compare with; may be repeated like -f
+    #[arg(long, value_name = "PATH", action = ArgAction::Append)]
+    pub(crate) against: Vec<PathBuf>,
+
+    /// Decide exactly as kube-apiserver does, with its flow hash
+    #[arg(long)]
+    pub(crate) exact: bool,
+
+    /// Mean durations for requests whose log has none, such as get=2ms,list=50ms
+    #[arg(long, value_name = "VERB=DURATION,...")]
+    pub(crate) durations: Option<String>,
+
+    /// Seats of each list
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100))]
+    pub(crate) list_seats: u64,
+
+    /// --request-timeout of the server, such as 1m0s; a request waits at most a quarter of it
+    #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = timeout)]
+    pub(crate) request_timeout: Timeout,
+
+    /// Print only this part (csv prints one part, traffic unless this says otherwise)
+    #[arg(long, value_enum)]
+    pub(crate) section: Option<Section>,
+
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Demo {
+    /// Decide exactly as kube-apiserver does, with its flow hash
+    #[arg(long)]
+    pub(crate) exact: bool,
+
+    /// Print dump_requests with the details of each request
+    #[arg(long)]
+    pub(crate) details: bool,
 }

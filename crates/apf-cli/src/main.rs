@@ -7,6 +7,7 @@ mod finding;
 mod input;
 mod notes;
 mod print;
+mod report;
 
 use std::process::ExitCode;
 

@@ -3,8 +3,11 @@
 mod check;
 mod completions;
 mod convert;
+mod demo;
 mod explain;
 mod limits;
+mod replay;
+mod simulate;
 
 use crate::args::Command;
 use crate::failure::{Failure, Outcome};
@@ -16,6 +19,9 @@ pub(crate) fn run(command: Command) -> Result<Outcome, Failure> {
         Command::Explain(args) => explain::run(&args),
         Command::Convert(args) => convert::run(&args),
         Command::Limits(args) => limits::run(&args),
+        Command::Simulate(args) => simulate::run(&args),
+        Command::Replay(args) => replay::run(&args),
+        Command::Demo(args) => demo::run(&args),
         Command::Completions { shell } => completions::run(shell),
     }
 }

@@ -8,17 +8,26 @@ pub(crate) struct Column {
     header: &'static str,
     key: &'static str,
     right: bool,
+    /// Whether people see the column only where some cell of it is not `0`.
+    if_any: bool,
 }
 
 impl Column {
     /// Words, flush left: the header people see, and the name in CSV.
     pub(crate) const fn left(header: &'static str, key: &'static str) -> Column {
-        Column { header, key, right: false }
+        Column { header, key, right: false, if_any: false }
     }
 
     /// Figures, flush right.
     pub(crate) const fn right(header: &'static str, key: &'static str) -> Column {
-        Column { header, key, right: true }
+        Column { header, key, right: true, if_any: false }
+    }
+}
+
+impl Column {
+    /// The same column, hidden from people where it says `0` in every row. CSV always has it.
+    pub(crate) const fn if_any(self) -> Column {
+        Column { if_any: true, ..self }
     }
 }
 
@@ -54,8 +63,11 @@ impl Table {
         for row in rows() {
             let mut line = String::new();
             for (at, (column, &width)) in self.columns.iter().zip(&widths).enumerate() {
+                if column.if_any && self.rows.iter().all(|row| cell(row, at) == "0") {
+                    continue;
+                }
                 let cell = cell(row, at);
-                if at > 0 {
+                if !line.is_empty() {
                     line.push_str(GAP);
                 }
                 if column.right {
@@ -102,6 +114,17 @@ mod tests {
     fn cells_line_up_and_lines_end_without_blanks() {
         let expected = "NAME       WAIT P50  WHY\nä                 1  a,b\nlonger  22222222222\n";
         assert_eq!(sample().aligned(), expected);
+    }
+
+    #[test]
+    fn a_column_of_zeros_is_hidden_from_people_only() {
+        let rejected = Column::right("REJECTED", "rejected").if_any();
+        let mut table = Table::new(&[Column::left("NAME", "name"), rejected, Column::left("WHY", "why")]);
+        table.row(["a", "0", "x"].map(str::to_owned));
+        assert_eq!(table.aligned(), "NAME  WHY\na     x\n");
+        assert_eq!(table.csv().unwrap(), "name,rejected,why\na,0,x\n");
+        table.row(["b", "1", "y"].map(str::to_owned));
+        assert_eq!(table.aligned(), "NAME  REJECTED  WHY\na            0  x\nb            1  y\n");
     }
 
     #[test]
