@@ -82,33 +82,39 @@ impl Dealer {
 
     /// The hand of a flow, in deal order: distinct queue indices below the deck size.
     pub fn deal(&self, flow_hash: u64) -> Hand {
-        self.deal_up_to(flow_hash, self.hand_size)
+        let draws = self.draw(flow_hash, self.hand_size);
+        let mut cards = [0; LARGEST_HAND];
+        for (place, (card, draw)) in cards.iter_mut().zip(draws).enumerate().take(self.hand_size as usize) {
+            *card = undealt(draw, draws.get(..place).unwrap_or(&[]));
+        }
+        Hand { cards, length: self.hand_size }
     }
 
-    /// The first `cards` cards of a flow's hand; dealing stops early because each card costs a division.
-    pub(crate) fn deal_up_to(&self, flow_hash: u64, cards: u32) -> Hand {
+    /// One card of a flow's hand, without the others: each earlier card costs its division alone.
+    pub(crate) fn deal_one(&self, flow_hash: u64, place: u32) -> u32 {
+        let draws = self.draw(flow_hash, place.saturating_add(1));
+        let draw = draws.get(place as usize).copied().unwrap_or(0);
+        undealt(draw, draws.get(..place as usize).unwrap_or(&[]))
+    }
+
+    /// The hash as digits of a mixed radix: which of the cards that are left each of the first `cards` is.
+    fn draw(&self, flow_hash: u64, cards: u32) -> [u32; LARGEST_HAND] {
         let mut value = flow_hash;
         let mut left = u64::from(self.deck_size);
-        let mut draws = [0u32; LARGEST_HAND];
-        let mut hand = Hand { cards: [0; LARGEST_HAND], length: cards.min(self.hand_size) };
-        for (dealt, slot) in hand.cards.iter_mut().enumerate().take(hand.length as usize) {
+        let mut draws = [0; LARGEST_HAND];
+        for draw in draws.iter_mut().take(cards as usize) {
             let divisor = left.max(1);
-            let draw = (value % divisor) as u32;
+            *draw = (value % divisor) as u32;
             value /= divisor;
             left = divisor - 1;
-            // The draw-th card among those not dealt yet.
-            let mut card = draw;
-            let earlier = draws.get(..dealt).unwrap_or(&[]);
-            for earlier_draw in earlier.iter().rev() {
-                card += u32::from(card >= *earlier_draw);
-            }
-            if let Some(kept) = draws.get_mut(dealt) {
-                *kept = draw;
-            }
-            *slot = card;
         }
-        hand
+        draws
     }
+}
+
+/// The `draw`-th of the cards that are not dealt, after cards with the given draws were.
+fn undealt(draw: u32, earlier: &[u32]) -> u32 {
+    earlier.iter().rev().fold(draw, |card, earlier| card + u32::from(card >= *earlier))
 }
 
 /// Queue indices in deal order; a slice by deref.
@@ -156,7 +162,11 @@ mod tests {
             (hash("", ""), 16, 4, &[14, 3, 12, 11]),
         ];
         for (value, deck, size, cards) in cases {
-            assert_eq!(&*Dealer::new(deck, size).unwrap().deal(value), cards, "{value} {deck} {size}");
+            let dealer = Dealer::new(deck, size).unwrap();
+            assert_eq!(&*dealer.deal(value), cards, "{value} {deck} {size}");
+            for (place, card) in (0..).zip(cards) {
+                assert_eq!(dealer.deal_one(value, place), *card, "{value} {deck} {size} {place}");
+            }
         }
     }
 

@@ -38,7 +38,11 @@ impl SeatDemand {
 
     pub(crate) fn set(&mut self, now: u64, demand: u64) {
         self.integrate_to(now);
-        self.value = demand as f64;
+        let value = demand as f64;
+        if value == self.value {
+            return;
+        }
+        self.value = value;
         if self.value > self.high {
             self.high = self.value;
         }

@@ -42,7 +42,9 @@ impl WorkEstimate {
 
     /// The work a queue is charged at dispatch: G on the initial seats, plus the final phase.
     pub(crate) fn total_work(self) -> SeatSeconds {
-        SeatSeconds::work(self.initial_seats as f64, GUESSED_SERVICE_TIME).plus(self.final_work())
+        // Exact without rounding, as G is a whole number of units.
+        SeatSeconds::from_raw(self.initial_seats.wrapping_mul(GUESSED_SERVICE_TIME as u64 / 10))
+            .plus(self.final_work())
     }
 
     /// Clips the final phase to `limit` seats and stretches it so that its work stays the same.

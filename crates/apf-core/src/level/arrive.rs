@@ -200,8 +200,7 @@ impl<D: Discipline> Level<D> {
         self.hand_start = if start.saturating_add(1) >= dealer.hand_size() { 0 } else { start + 1 };
 
         if self.requests_waiting == 0 {
-            let hand = dealer.deal_up_to(flow_hash, start.saturating_add(1));
-            return hand.last().map_or(NONE, |card| self.queues.at_index(*card));
+            return self.queues.at_index(dealer.deal_one(flow_hash, start));
         }
         let hand = dealer.deal(flow_hash);
         let (before, from) = hand.split_at_checked(start as usize).unwrap_or((&[], &hand));

@@ -63,14 +63,22 @@ impl<D: Discipline> Level<D> {
 
     /// Releases what is due by `now`, each at its own time and followed by what it lets start. Returns
     /// the time that counts as now.
+    #[inline]
     pub(super) fn release_due(&mut self, now: u64, sink: &mut impl Sink) -> u64 {
         let now = if self.mode == Mode::Default { now.max(self.now) } else { now };
+        if self.releases.next_due().is_some_and(|due| due <= now) {
+            self.release_all_due(now, sink);
+        }
+        now
+    }
+
+    #[cold]
+    fn release_all_due(&mut self, now: u64, sink: &mut impl Sink) {
         while let Some((due, index)) = self.releases.pop_due(now) {
             self.advance_meter(due);
             self.release(due, index);
             self.dispatch(due, sink);
         }
-        now
     }
 
     /// A request gives its seats back, and its slot.
