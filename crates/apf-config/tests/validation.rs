@@ -474,7 +474,17 @@ fn metadata_follows_the_common_rules() {
         metadata("{name: a, generation: -1}"),
         ["metadata.generation: Invalid value: -1: must be greater than or equal to 0"]
     );
-    assert_eq!(metadata("{name: a, labels: {x: -}, annotations: {Example.COM/Y: any thing}}").len(), 1);
+    assert_eq!(metadata("{name: a, labels: {A.b/x: y}}").len(), 1, "upper case in the prefix of a label");
+    assert_eq!(
+        metadata("{name: a, annotations: {Example.COM/Y: any thing}}"),
+        NONE,
+        "but not of an annotation"
+    );
+    let value = metadata("{name: a, labels: {x: '-'}}");
+    assert!(
+        value[0].starts_with("metadata.labels: Invalid value: \"-\": a valid label must be"),
+        "{value:?}"
+    );
     assert_eq!(metadata("{name: a, annotations: {a b: c}}").len(), 1);
     let large = "x".repeat(256 << 10);
     assert_eq!(
