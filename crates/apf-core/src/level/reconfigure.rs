@@ -144,7 +144,10 @@ impl<D: Discipline> Level<D> {
         self.discipline.arrange(places, |place| self.queues.rank(place));
         self.queues.arrange(wanted);
         for place in 0..self.queues.places() {
-            self.settle(self.queues.at_place(place));
+            // Published only: no head and no tag has changed, so the bound is not due.
+            if let Some(queue) = self.queues.get(self.queues.at_place(place)) {
+                self.discipline.publish(queue.place, &queue.tag, queue.head(&self.requests));
+            }
         }
     }
 }
