@@ -112,7 +112,10 @@ impl<D: Discipline> Level<D> {
             return Err(ArriveError::LatencyTooLong);
         }
         // The room for its delayed release is made now, so that its end needs no memory.
-        if !self.requests.reserve() || !self.releases.reserve(self.requests.capacity()) {
+        let will_linger = additional_latency > 0;
+        if !self.requests.reserve()
+            || (will_linger && !self.releases.reserve(self.requests.with_latency().saturating_add(1)))
+        {
             return Err(ArriveError::OutOfMemory);
         }
         let now = self.advance_to(now, sink);
@@ -133,7 +136,7 @@ impl<D: Discipline> Level<D> {
                 self.counters.rejected_concurrency_limit.wrapping_add(1);
             return Ok(Arrived::Rejected(Reason::ConcurrencyLimit));
         }
-        let id = self.admit(now, &arrival, arrival.work.total_work(), NONE)?;
+        let id = self.admit(now, &arrival, NONE)?;
         Ok(if self.start(now, id, sink) { Arrived::Executing(id) } else { Arrived::Gone })
     }
 
@@ -155,9 +158,8 @@ impl<D: Discipline> Level<D> {
             self.discipline.activate(&mut queue.tag);
         }
 
-        let total_work = arrival.work.total_work();
         let seats = arrival.work.max_seats();
-        let id = self.admit(now, &arrival, total_work, arena_index)?;
+        let id = self.admit(now, &arrival, arena_index)?;
         // Alone in the level's queues and able to start: it is its queue's head and is picked whatever
         // the tags say, so no list or tree needs to know.
         if self.requests_waiting == 0
@@ -167,7 +169,7 @@ impl<D: Discipline> Level<D> {
             self.seats_waiting = self.seats_waiting.wrapping_add(seats);
             self.note_demand(now);
             if let Some(queue) = self.queues.get_mut(arena_index) {
-                let head = Head { tag: self.discipline.request_tag(), work: total_work };
+                let head = Head { tag: self.discipline.request_tag(), work: arrival.work.total_work() };
                 self.discipline.bound(&mut queue.tag, head);
             }
             return Ok(if self.start(now, id, sink) { Arrived::Executing(id) } else { Arrived::Gone });
@@ -217,27 +219,9 @@ impl<D: Discipline> Level<D> {
         chosen
     }
 
-    fn admit(
-        &mut self,
-        now: u64,
-        arrival: &Arrival,
-        total_work: SeatSeconds,
-        queue: u32,
-    ) -> Result<RequestId, ArriveError> {
-        let request = Request {
-            state: Some(RequestState::Waiting),
-            generation: 0,
-            queue,
-            previous: NONE,
-            next: NONE,
-            tag: self.discipline.request_tag(),
-            token: arrival.token,
-            arrival: now,
-            start: 0,
-            release_at: 0,
-            work: arrival.work,
-            total_work,
-        };
+    fn admit(&mut self, now: u64, arrival: &Arrival, queue: u32) -> Result<RequestId, ArriveError> {
+        let tag = self.discipline.request_tag();
+        let request = Request::arriving(now, arrival.token, arrival.work, tag, queue);
         self.requests.insert(request).ok_or(ArriveError::OutOfMemory)
     }
 

@@ -50,7 +50,7 @@ impl<D: Discipline> Level<D> {
             None => return Err(StaleRequest),
         }
         let Some(request) = self.requests.at(id.index) else { return Err(StaleRequest) };
-        let (arena_index, seats) = (request.queue, request.work.max_seats());
+        let (arena_index, seats) = (request.queue, request.work().max_seats());
         if let Some(queue) = self.queues.get_mut(arena_index) {
             queue.unlink(&mut self.requests, id.index);
             if !queue.is_active() {

@@ -64,7 +64,7 @@ impl<D: Discipline> Level<D> {
             let index = queue.first;
             let Some(request) = self.requests.at(index) else { return };
             let id = RequestId { index, generation: request.generation };
-            let seats = request.work.max_seats();
+            let seats = request.work().max_seats();
             if !self.accommodates(seats) {
                 self.discipline.blocked(self.queues.first_place(), self.queues.places());
                 self.counters.no_accommodation = self.counters.no_accommodation.wrapping_add(1);
@@ -90,15 +90,16 @@ impl<D: Discipline> Level<D> {
         let Some(request) = self.requests.at_mut(id.index) else { return false };
         let arena_index = request.queue;
         let queued = arena_index != NONE;
-        let counted_as_waiting = request.work.max_seats();
-        if request.work.final_seats > self.concurrency_limit && if exact { queued } else { !exempt } {
-            request.work.trim_to(self.concurrency_limit);
+        let mut work = request.work();
+        let counted_as_waiting = work.max_seats();
+        if work.final_seats > self.concurrency_limit && if exact { queued } else { !exempt } {
+            work.trim_to(self.concurrency_limit);
+            request.set_work(work);
             self.counters.final_seats_trimmed = self.counters.final_seats_trimmed.wrapping_add(1);
         }
-        let seats = request.work.max_seats();
+        let seats = work.max_seats();
         request.start = now;
-        let (token, arrival, work, total_work) =
-            (request.token, request.arrival, request.work, request.total_work);
+        let (token, arrival, total_work) = (request.token, request.arrival, request.total_work);
 
         let mut queue_index = None;
         if queued {

@@ -34,12 +34,12 @@ impl<D: Discipline> Level<D> {
         let Some(request) = self.requests.at_mut(id.index) else { return Err(StaleRequest) };
         let arena_index = request.queue;
         let served = now.wrapping_sub(request.start) as i64;
-        let seats = request.work.initial_seats as f64;
-        let latency = request.work.additional_latency;
+        let seats = request.work().initial_seats as f64;
+        let latency = request.work().additional_latency;
         let release_at = (latency > 0).then(|| now.saturating_add(latency));
         request.state = Some(RequestState::Lingering);
         request.generation = request.generation.wrapping_add(1);
-        request.release_at = release_at.unwrap_or(now);
+        request.start = release_at.unwrap_or(now);
 
         self.requests_executing = self.requests_executing.wrapping_sub(1);
         if let Some(queue) = self.queues.get_mut(arena_index) {
@@ -84,7 +84,7 @@ impl<D: Discipline> Level<D> {
     /// A request gives its seats back, and its slot.
     fn release(&mut self, now: u64, index: u32) {
         let Some(request) = self.requests.at(index) else { return };
-        let (arena_index, seats) = (request.queue, request.work.max_seats());
+        let (arena_index, seats) = (request.queue, request.work().max_seats());
         self.requests.remove(index);
         self.seats_in_use = self.seats_in_use.wrapping_sub(seats);
         self.note_demand(now);

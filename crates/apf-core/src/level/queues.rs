@@ -45,7 +45,7 @@ impl<Q> Queue<Q> {
         let Some(request) = requests.at_mut(index) else { return };
         request.previous = last;
         request.next = NONE;
-        let (work, total_work) = (request.work, request.total_work);
+        let (work, total_work) = (request.work(), request.total_work);
         match requests.at_mut(last) {
             Some(before) => before.next = index,
             None => self.first = index,
@@ -59,7 +59,9 @@ impl<Q> Queue<Q> {
 
     /// Takes a request out of the list and out of the sums.
     pub(super) fn unlink<T: Copy>(&mut self, requests: &mut Requests<T>, index: u32) {
-        let Some(&Request { previous, next, work, total_work, .. }) = requests.at(index) else { return };
+        let Some(request) = requests.at(index) else { return };
+        let Request { previous, next, total_work, .. } = *request;
+        let work = request.work();
         match requests.at_mut(previous) {
             Some(before) => before.next = next,
             None => self.first = next,

@@ -58,12 +58,52 @@ pub(super) struct Request<T> {
     pub(super) tag: T,
     pub(super) token: u64,
     pub(super) arrival: u64,
+    /// When it started or, while it lingers, when it gives its seats back.
     pub(super) start: u64,
-    /// When a lingering request gives its seats back.
-    pub(super) release_at: u64,
-    pub(super) work: WorkEstimate,
+    initial_seats: u32,
+    final_seats: u32,
+    additional_latency: u64,
     /// Total work as charged; trimming does not change it.
     pub(super) total_work: crate::SeatSeconds,
+}
+
+impl<T> Request<T> {
+    /// A request that arrives now; it is given its slot by [`Requests::insert`].
+    pub(super) fn arriving(now: u64, token: u64, work: WorkEstimate, tag: T, queue: u32) -> Self {
+        let mut request = Self {
+            state: Some(RequestState::Waiting),
+            generation: 0,
+            queue,
+            previous: NONE,
+            next: NONE,
+            tag,
+            token,
+            arrival: now,
+            start: 0,
+            initial_seats: 0,
+            final_seats: 0,
+            additional_latency: 0,
+            total_work: work.total_work(),
+        };
+        request.set_work(work);
+        request
+    }
+
+    /// The estimate, clipped once the request has started.
+    pub(super) fn work(&self) -> WorkEstimate {
+        WorkEstimate {
+            initial_seats: u64::from(self.initial_seats),
+            final_seats: u64::from(self.final_seats),
+            additional_latency: self.additional_latency,
+        }
+    }
+
+    /// Widths are below 2^22: `arrive` has checked them, and clipping only lowers them.
+    pub(super) fn set_work(&mut self, work: WorkEstimate) {
+        self.initial_seats = work.initial_seats as u32;
+        self.final_seats = work.final_seats as u32;
+        self.additional_latency = work.additional_latency;
+    }
 }
 
 /// All slots. Memory grows with the largest number of requests ever held and is then reused.
@@ -71,11 +111,13 @@ pub(super) struct Request<T> {
 pub(super) struct Requests<T> {
     slots: Vec<Request<T>>,
     first_free: u32,
+    /// Requests that will linger, or do.
+    with_latency: usize,
 }
 
 impl<T: Copy> Requests<T> {
     pub(super) const fn new() -> Self {
-        Self { slots: Vec::new(), first_free: NONE }
+        Self { slots: Vec::new(), first_free: NONE, with_latency: 0 }
     }
 
     /// Makes sure that the next [`Requests::insert`] has a slot. `false` when memory, or 2^32 - 1 slots, ran out.
@@ -85,12 +127,14 @@ impl<T: Copy> Requests<T> {
             || (self.slots.len() < NONE as usize && self.slots.try_reserve(1).is_ok())
     }
 
-    pub(super) fn capacity(&self) -> usize {
-        self.slots.capacity()
+    /// How many requests will linger, or do.
+    pub(super) const fn with_latency(&self) -> usize {
+        self.with_latency
     }
 
     /// Takes a slot for `request`, whose generation is replaced by the slot's.
     pub(super) fn insert(&mut self, mut request: Request<T>) -> Option<RequestId> {
+        self.with_latency = self.with_latency.wrapping_add(usize::from(request.additional_latency > 0));
         let index = self.first_free;
         if let Some(slot) = self.slots.get_mut(index as usize) {
             self.first_free = slot.next;
@@ -107,6 +151,7 @@ impl<T: Copy> Requests<T> {
     /// Frees the slot; every handle to it is stale from now on.
     pub(super) fn remove(&mut self, index: u32) {
         if let Some(slot) = self.slots.get_mut(index as usize) {
+            self.with_latency = self.with_latency.wrapping_sub(usize::from(slot.additional_latency > 0));
             slot.state = None;
             slot.generation = slot.generation.wrapping_add(1);
             slot.next = self.first_free;
@@ -133,3 +178,6 @@ impl<T: Copy> Requests<T> {
         )
     }
 }
+
+// A waiting request costs what this and the host's own handle cost.
+const _: () = assert!(size_of::<Request<crate::SeatSeconds>>() <= 80);

@@ -75,7 +75,7 @@ pub struct RequestView {
     pub state: RequestState,
     /// When it arrived.
     pub arrival: u64,
-    /// When it started, unless it waits.
+    /// When it started, while it executes.
     pub start: Option<u64>,
     /// When its seats come back, if it lingers.
     pub release_at: Option<u64>,
@@ -203,9 +203,9 @@ impl<D: Discipline> Level<D> {
             queue: place.map(|place| self.queues.rank(place)),
             state,
             arrival: request.arrival,
-            start: (state != RequestState::Waiting).then_some(request.start),
-            release_at: (state == RequestState::Lingering).then_some(request.release_at),
-            work: request.work,
+            start: (state == RequestState::Executing).then_some(request.start),
+            release_at: (state == RequestState::Lingering).then_some(request.start),
+            work: request.work(),
         })
     }
 }

@@ -5,8 +5,8 @@
 use std::collections::{HashMap, HashSet};
 
 use apf_core::{
-    Answer, Arrival, Arrived, Cancelled, Cause, Grant, Level, Mode, Queuing, Reason, RequestId, Sink,
-    WorkEstimate,
+    Answer, Arrival, Arrived, Cancelled, Cause, Grant, Level, Mode, Queuing, Reason, RequestId, RequestState,
+    Sink, WorkEstimate,
 };
 
 pub const MS: u64 = 1_000_000;
@@ -106,7 +106,8 @@ impl Bench {
         let waiting: u64 = level.queues().map(|q| q.waiting).sum();
         assert_eq!(level.requests_waiting(), waiting);
         assert_eq!(level.requests_executing(), level.executing().count() as u64);
-        let held: u64 = level.requests().filter(|r| r.start.is_some()).map(|r| r.work.max_seats()).sum();
+        let held: u64 =
+            level.requests().filter(|r| r.state != RequestState::Waiting).map(|r| r.work.max_seats()).sum();
         assert_eq!(level.seats_in_use(), held);
         for queue in level.queues() {
             let (mut count, mut initial, mut max) = (0, 0, 0);
