@@ -136,12 +136,27 @@ fn measured_lines(printed: &str, unit: &'static str) -> Result<Vec<Figure>, Stop
     if figures.is_empty() { Err(Stop::Fail("no figure was printed".to_owned())) } else { Ok(figures) }
 }
 
-/// Simulated requests per second of one core.
+/// Simulated requests per second of one core, in each mode.
 pub(super) fn simulator() -> Result<Vec<Figure>, Stop> {
-    let printed =
-        cargo(["run", "--quiet", "--release", "--locked", "--package", "apf-sim", "--example", "throughput"])
-            .read()?;
-    measured_lines(&printed, "requests/s")
+    let mut figures = Vec::new();
+    for mode in ["default", "exact"] {
+        let printed = cargo([
+            "run",
+            "--quiet",
+            "--release",
+            "--locked",
+            "--package",
+            "apf-sim",
+            "--example",
+            "saturated",
+        ])
+        .args(["--", "5000000", mode])
+        .read()?;
+        let rate = printed.lines().find_map(|line| line.split_once(" requests a second")?.0.parse().ok());
+        let rate = rate.ok_or_else(|| Stop::Fail(format!("the simulator printed no figure:\n{printed}")))?;
+        figures.push(figure(format!("simulator/saturated-{mode}/64"), rate, "requests/s"));
+    }
+    Ok(figures)
 }
 
 /// The Kubernetes queue set on the same work.
