@@ -28,11 +28,6 @@ const PARTS: &[Part] = &[
     Part { name: "doctests", what: "examples in the documentation", run: doctests },
     Part { name: "docs", what: "rustdoc, warnings denied", run: docs },
     Part { name: "no-std", what: "apf-core links without std and without a panic", run: no_std::check },
-    Part {
-        name: "vectors",
-        what: "the committed conformance vectors, without Go",
-        run: conformance::vectors,
-    },
     Part { name: "go", what: "format, vet and tests of the Go modules", run: go },
     Part {
         name: "conformance",
