@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// The controller's own loop adjusts on the real clock, so these four are called one at a time
+// The controller's own loop adjusts on the real clock, so these are called one at a time
 // instead. They are methods of an unexported type: the receiver travels as a bare pointer.
 
 //go:linkname lockAndDigestConfigObjects k8s.io/apiserver/pkg/util/flowcontrol.(*configController).lockAndDigestConfigObjects
@@ -33,6 +33,9 @@ func updateBorrowing(controller unsafe.Pointer)
 func startRequest(controller unsafe.Pointer, ctx context.Context, digest fc.RequestDigest,
 	note func(*flowcontrol.FlowSchema, *flowcontrol.PriorityLevelConfiguration, string),
 	estimate func() fcrequest.WorkEstimate, queued fq.QueueNoteFn) (*flowcontrol.FlowSchema, *flowcontrol.PriorityLevelConfiguration, bool, fq.Request, time.Time)
+
+//go:linkname maybeReap k8s.io/apiserver/pkg/util/flowcontrol.(*configController).maybeReap
+func maybeReap(controller unsafe.Pointer, level string)
 
 // statusUpdate has the layout of the unexported type that a digestion returns; checkLayout
 // compares the two.
@@ -68,10 +71,24 @@ func newController(client kubernetes.Interface, serverLimit int) *controller {
 	return &controller{clock: clock, recorder: rec, value: value, pointer: reflect.ValueOf(value).UnsafePointer()}
 }
 
-// close stops the goroutines of the controller's work queue.
-func (c *controller) close() {
-	unlocked(c.fields().FieldByName("configQueue")).Interface().(workqueue.TypedRateLimitingInterface[int]).ShutDown()
+// work is the queue that tells the controller's worker to digest.
+func (c *controller) work() workqueue.TypedRateLimitingInterface[int] {
+	return unlocked(c.fields().FieldByName("configQueue")).Interface().(workqueue.TypedRateLimitingInterface[int])
 }
+
+// takeWork takes what is in the work queue and says whether there was any.
+func (c *controller) takeWork() bool {
+	queue := c.work()
+	if queue.Len() == 0 {
+		return false
+	}
+	item, _ := queue.Get()
+	queue.Done(item)
+	return true
+}
+
+// close stops the goroutines of the work queue.
+func (c *controller) close() { c.work().ShutDown() }
 
 func (c *controller) fields() reflect.Value { return reflect.ValueOf(c.value).Elem() }
 

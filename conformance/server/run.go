@@ -167,7 +167,13 @@ func (s *server) end(step step) stepResult {
 	}
 	f.cancel()
 	delete(s.inFlight, step.Handle)
-	return stepResult{Ended: &ended{Was: was}, Level: s.occupied(f.level)}
+	result := stepResult{Ended: &ended{Was: was}, Level: s.occupied(f.level)}
+	// What the controller's worker would do at once: a level that nobody wants is dropped when idle.
+	maybeReap(s.pointer, f.level)
+	if s.takeWork() {
+		result.Config = s.digest()
+	}
+	return result
 }
 
 func (s *server) occupied(level string) *occupiedSeats {

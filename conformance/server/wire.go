@@ -51,7 +51,7 @@ type caseResult struct {
 	Results []stepResult `json:"results"`
 }
 
-// stepResult holds exactly one of its members.
+// stepResult holds what its step has an answer for; README.md says what that is.
 type stepResult struct {
 	Config   *configState   `json:"config,omitempty"`
 	Class    *class         `json:"class,omitempty"`

@@ -4,7 +4,7 @@ use std::fmt;
 
 use apf_config::objects::DistinguisherMethod;
 use apf_config::plan::{Classified, LevelDefect, Plan, PlannedLevel, PlannedSchema};
-use apf_core::{Outcome, Queuing};
+use apf_core::{Adjusted, Borrower, Outcome, Queuing};
 
 use crate::wire::{Attributes, EndState, StartState};
 
@@ -41,12 +41,16 @@ counters! {
     imagined_schemas: 20, "mandatory schemas imagined";
     retained_mandatory: 10, "mandatory levels kept without an object";
     quiescing: 20, "quiescing levels";
+    reaped: 10, "quiescing levels dropped as soon as they were idle";
     back_from_quiescing: 1, "quiescing levels that came back";
     carried_max_seats: 1, "width bounds kept after a level lost its queues";
     adjusted_fair: 100, "adjustments: fair";
     adjusted_squeezed: 5, "adjustments: squeezed";
     adjusted_minimums: 20, "adjustments: minimums only";
     adjusted_impossible: 1, "adjustments: impossible";
+    at_upper_limit: 20, "fair limits: at the upper limit";
+    at_recent_demand: 100, "fair limits: at recent demand or the lower limit";
+    in_proportion: 100, "fair limits: in proportion";
     resource_requests: 500, "resource requests";
     cluster_requests: 100, "resource requests without a namespace";
     subresource_requests: 100, "requests for a subresource";
@@ -96,9 +100,25 @@ impl Coverage {
         }
     }
 
-    pub(crate) fn adjusted(&mut self, outcome: Outcome) {
+    pub(crate) fn reaped(&mut self, before: &Plan, after: &Plan) {
+        self.reaped += before.levels().len().saturating_sub(after.levels().len()) as u64;
+    }
+
+    pub(crate) fn adjusted(&mut self, outcome: Outcome, borrowers: &[Borrower], adjusted: &[Adjusted]) {
         match outcome {
-            Outcome::Fair { .. } => self.adjusted_fair += 1,
+            Outcome::Fair { proportion } => {
+                self.adjusted_fair += 1;
+                for (borrower, adjusted) in borrowers.iter().zip(adjusted).filter(|(b, _)| !b.exempt) {
+                    let share = adjusted.target * proportion;
+                    if share >= f64::from(borrower.limits.max) {
+                        self.at_upper_limit += 1;
+                    } else if share < f64::from(adjusted.current) - 0.5 {
+                        self.at_recent_demand += 1;
+                    } else {
+                        self.in_proportion += 1;
+                    }
+                }
+            }
             Outcome::Squeezed => self.adjusted_squeezed += 1,
             Outcome::MinimumsOnly => self.adjusted_minimums += 1,
             Outcome::Impossible => self.adjusted_impossible += 1,

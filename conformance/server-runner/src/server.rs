@@ -1,14 +1,15 @@
-//! A whole server put together from `apf-config` and `apf-core` in exact mode, one step at a time.
+//! The simulator's whole server in exact mode, one step at a time.
 
 use std::collections::BTreeMap;
 
 use apf_config::attributes::{RequestAttributes, Resource, Target};
 use apf_config::objects::Objects;
-use apf_config::plan::{Plan, PlannedLevel};
+use apf_config::plan::PlannedLevel;
 use apf_core::{
-    Adjusted, Arrival, Arrived, Borrower, Cancelled, Cause, Dealer, DemandStats, FlowHash, Level, Mode,
-    Outcome, Queuing, RequestId, RequestState, TakeAll, WorkEstimate, adjust,
+    Adjusted, Arrival, Arrived, Borrower, Cancelled, Cause, Dealer, Level, Mode, Outcome, Queuing, RequestId,
+    RequestState, TakeAll, WorkEstimate, adjust,
 };
+use apf_sim::server::{LevelKey, ServerLevel, ServerOptions};
 
 use crate::coverage::Coverage;
 use crate::objects::{FlowSchema, PriorityLevel};
@@ -43,7 +44,8 @@ pub fn run(case: &Case) -> Result<Run, String> {
     let mut run = Run::default();
     for step in &case.steps {
         let answer = server.step(step, &mut run.coverage)?;
-        if server.refused_a_removal() {
+        server.note_refused_removals();
+        if server.refused_a_removal {
             run.ended_early = true;
             break;
         }
@@ -53,34 +55,28 @@ pub fn run(case: &Case) -> Result<Run, String> {
     Ok(run)
 }
 
-struct Running {
-    level: Level,
-    stats: DemandStats,
-    current: u32,
-}
-
 struct Server {
     objects: Objects,
-    plan: Plan,
-    levels: BTreeMap<String, Running>,
-    in_flight: BTreeMap<u64, (String, RequestId)>,
+    inner: apf_sim::server::Server,
+    in_flight: BTreeMap<u64, (LevelKey, RequestId)>,
     near_half: Vec<String>,
+    /// Whether a level has refused to remove a queue twice, where the reference goes on and breaks.
+    refused_a_removal: bool,
 }
 
 impl Server {
     fn new(server_limit: u32) -> Result<Self, String> {
         let objects = Objects::default();
-        let plan =
-            Plan::compile(&objects, server_limit, FlowHash::Sha256).map_err(|error| error.to_string())?;
-        let mut server = Self {
+        let options = ServerOptions::new(Mode::Exact);
+        let inner = apf_sim::server::Server::new(options, objects.clone(), server_limit, 0)
+            .map_err(|error| error.to_string())?;
+        Ok(Self {
             objects,
-            plan,
-            levels: BTreeMap::new(),
+            inner,
             in_flight: BTreeMap::new(),
             near_half: Vec::new(),
-        };
-        server.digest(0, &mut Coverage::default())?;
-        Ok(server)
+            refused_a_removal: false,
+        })
     }
 
     fn step(&mut self, step: &Step, coverage: &mut Coverage) -> Result<Answer, String> {
@@ -103,7 +99,8 @@ impl Server {
             Step::Finish { at, handle } => self.end(*at, *handle, false, coverage),
             Step::Cancel { at, handle } => self.end(*at, *handle, true, coverage),
             Step::Adjust { at } => {
-                self.adjust(*at, coverage)?;
+                self.inner.adjust(*at, &mut TakeAll);
+                self.note_adjustment(coverage);
                 Ok(Answer { adjusted: Some(self.states()), ..Answer::default() })
             }
         }
@@ -111,15 +108,17 @@ impl Server {
 
     /// Lets each delayed release take place at its own time, as the reference's clock does.
     fn release_until(&mut self, now: u64) {
-        for running in self.levels.values_mut() {
-            while let Some(due) = running.level.next_release().filter(|due| *due <= now) {
-                running.level.tick(due, &mut TakeAll);
+        for key in self.inner.keys().to_vec() {
+            while let Some(due) = self.inner.level(key).level().next_release().filter(|due| *due <= now) {
+                self.inner.tick(due, key, &mut TakeAll);
             }
         }
+        self.note_refused_removals();
     }
 
-    fn refused_a_removal(&self) -> bool {
-        self.levels.values().any(|running| running.level.counters().removals_refused > 0)
+    fn note_refused_removals(&mut self) {
+        let refused = |level: &ServerLevel| level.level().counters().removals_refused > 0;
+        self.refused_a_removal |= self.inner.levels().any(refused);
     }
 
     fn replace(&mut self, priority_levels: &[PriorityLevel], flow_schemas: &[FlowSchema]) {
@@ -130,40 +129,29 @@ impl Server {
     }
 
     fn digest(&mut self, at: u64, coverage: &mut Coverage) -> Result<ConfigState, String> {
-        let before = self.plan.clone();
-        let at_work = |level: &PlannedLevel| {
-            self.levels.get(&level.name).is_some_and(|running| !running.level.is_idle())
-        };
-        self.plan = before
-            .succeed(&self.objects, before.server_limit(), at_work)
+        let before = self.inner.plan().clone();
+        self.inner
+            .reconfigure(at, self.objects.clone(), before.server_limit(), &mut TakeAll)
             .map_err(|error| error.to_string())?;
+        coverage.digested(&before, self.inner.plan());
+        Ok(self.digested(coverage))
+    }
 
-        let mut kept = std::mem::take(&mut self.levels);
-        for level in self.plan.levels() {
-            let running = match kept.remove(&level.name) {
-                Some(running) => running,
-                None => Running {
-                    level: Level::new(Mode::Exact, level.queuing, level.limits.initial, at)
-                        .map_err(|error| format!("level {}: {error}", level.name))?,
-                    stats: DemandStats::default(),
-                    current: level.limits.initial,
-                },
-            };
-            self.levels.insert(level.name.clone(), running);
-        }
-        coverage.digested(&before, &self.plan);
-        self.adjust(at, coverage)?;
-        Ok(ConfigState {
-            schemas: self.plan.schemas().iter().map(|schema| schema.name.clone()).collect(),
+    /// What a digestion has left behind.
+    fn digested(&mut self, coverage: &mut Coverage) -> ConfigState {
+        self.note_adjustment(coverage);
+        ConfigState {
+            schemas: self.inner.plan().schemas().iter().map(|schema| schema.name.clone()).collect(),
             condition_updates: self.condition_updates(),
             levels: self.states(),
-        })
+        }
     }
 
     /// Only a condition that would change is written.
     fn condition_updates(&self) -> Vec<ConditionUpdate> {
         let mut updates: Vec<ConditionUpdate> = self
-            .plan
+            .inner
+            .plan()
             .statuses()
             .iter()
             .zip(&self.objects.flow_schemas)
@@ -187,48 +175,37 @@ impl Server {
         updates
     }
 
-    fn adjust(&mut self, at: u64, coverage: &mut Coverage) -> Result<(), String> {
-        let mut borrowers = Vec::new();
-        for level in self.plan.levels() {
-            let running = self.levels.get_mut(&level.name).ok_or("a planned level does not run")?;
-            let period = running.level.close_demand_period(at, &mut TakeAll);
-            running.stats.update(&period);
-            borrowers.push(Borrower {
-                exempt: level.shares.exempt,
-                limits: level.limits,
-                stats: running.stats,
-                current: running.current,
-            });
-        }
+    /// Notes how the adjustment that has just taken place came about. Its input is still there, but for the
+    /// limits before it, which decide nothing here.
+    fn note_adjustment(&mut self, coverage: &mut Coverage) {
+        let borrowers: Vec<Borrower> = self
+            .planned()
+            .map(|(planned, level)| Borrower {
+                exempt: planned.shares.exempt,
+                limits: planned.limits,
+                stats: level.demand(),
+                current: level.current(),
+            })
+            .collect();
         let mut adjusted = vec![Adjusted::default(); borrowers.len()];
         let outcome = adjust(Mode::Exact, &borrowers, &mut adjusted);
-        coverage.adjusted(outcome);
-        self.near_half = self
-            .plan
-            .levels()
-            .iter()
-            .zip(&borrowers)
-            .zip(&adjusted)
-            .filter(|((_, borrower), adjusted)| near_half(outcome, borrower, adjusted))
-            .map(|((level, _), _)| level.name.clone())
+        coverage.adjusted(outcome, &borrowers, &adjusted);
+        let near: Vec<String> = self
+            .planned()
+            .zip(borrowers.iter().zip(&adjusted))
+            .filter(|(_, (borrower, adjusted))| near_half(outcome, borrower, adjusted))
+            .map(|((planned, _), _)| planned.name.clone())
             .collect();
-        for (level, adjusted) in self.plan.levels().iter().zip(adjusted) {
-            let running = self.levels.get_mut(&level.name).ok_or("a planned level does not run")?;
-            running.current = adjusted.current;
-            running
-                .level
-                .reconfigure(at, level.queuing, adjusted.current, &mut TakeAll)
-                .map_err(|error| format!("level {}: {error}", level.name))?;
-        }
-        Ok(())
+        self.near_half.extend(near);
+    }
+
+    /// The levels, by name.
+    fn planned(&self) -> impl Iterator<Item = (&PlannedLevel, &ServerLevel)> {
+        self.inner.plan().levels().iter().zip(self.inner.levels())
     }
 
     fn states(&self) -> Vec<LevelState> {
-        self.plan
-            .levels()
-            .iter()
-            .filter_map(|planned| self.levels.get(&planned.name).map(|running| state(planned, running)))
-            .collect()
+        self.planned().map(|(planned, level)| state(planned, level)).collect()
     }
 
     fn classify(&self, request: &Attributes, coverage: &mut Coverage) -> Result<Class, String> {
@@ -250,10 +227,10 @@ impl Server {
             verb: &request.verb,
             target,
         };
-        let found = self.plan.classify(&attributes);
-        let schema =
-            self.plan.schemas().get(found.schema).ok_or("classified to a schema that is not there")?;
-        let level = self.plan.levels().get(found.level).ok_or("classified to a level that is not there")?;
+        let plan = self.inner.plan();
+        let found = plan.classify(&attributes);
+        let schema = plan.schemas().get(found.schema).ok_or("classified to a schema that is not there")?;
+        let level = plan.levels().get(found.level).ok_or("classified to a level that is not there")?;
         coverage.classified(&found, schema, level, request);
         let hand = match level.queuing {
             Queuing::Queue { queues, hand_size, .. } => {
@@ -282,16 +259,16 @@ impl Server {
         coverage: &mut Coverage,
     ) -> Result<Answer, String> {
         let class = self.classify(request, coverage)?;
-        let running = self.levels.get_mut(&class.level).ok_or("a planned level does not run")?;
+        let key = self.inner.level_named(&class.level).ok_or("a planned level does not run")?;
         let work = WorkEstimate {
             initial_seats: work.initial_seats,
             final_seats: work.final_seats,
             additional_latency: work.additional_latency,
         };
         let arrival = Arrival { flow_hash: class.flow_hash, work, token: handle };
-        let arrived = running
-            .level
-            .arrive(at, arrival, &mut TakeAll)
+        let arrived = self
+            .inner
+            .arrive(at, key, arrival, &mut TakeAll)
             .map_err(|error| format!("request {handle}: {error}"))?;
         let (state, id) = match arrived {
             Arrived::Executing(id) => (StartState::Executing, Some(id)),
@@ -302,11 +279,12 @@ impl Server {
         coverage.started(state);
         let mut queue = -1;
         if let Some(id) = id {
-            let view = running.level.request(id).ok_or("a request is gone that has just arrived")?;
+            let level = self.inner.level(key).level();
+            let view = level.request(id).ok_or("a request is gone that has just arrived")?;
             queue = view.queue.map_or(-1, i64::from);
-            self.in_flight.insert(handle, (class.level.clone(), id));
+            self.in_flight.insert(handle, (key, id));
         }
-        let level = Some(occupied(&running.level));
+        let level = Some(occupied(self.inner.level(key).level()));
         Ok(Answer { started: Some(Started { class, state, queue }), level, ..Answer::default() })
     }
 
@@ -318,21 +296,21 @@ impl Server {
         coverage: &mut Coverage,
     ) -> Result<Answer, String> {
         let ended = |was| Some(Ended { was });
-        let Some((name, id)) = self.in_flight.get(&handle).cloned() else {
+        let Some(&(key, id)) = self.in_flight.get(&handle) else {
             return Ok(Answer { ended: ended(EndState::None), ..Answer::default() });
         };
-        let running = self.levels.get_mut(&name).ok_or("a level is gone that has a request")?;
-        let view = running.level.request(id).ok_or("a request is gone that has not ended")?;
+        let (before, generation) = (self.inner.plan().clone(), self.inner.generation());
+        let level = self.inner.level(key).level();
+        let view = level.request(id).ok_or("a request is gone that has not ended")?;
         let was = match view.state {
-            RequestState::Waiting => match running.level.cancel(at, id, Cause::TimeOut, &mut TakeAll) {
+            RequestState::Waiting => match self.inner.cancel(at, key, id, Cause::TimeOut, &mut TakeAll) {
                 Ok(Cancelled::Removed(_)) => EndState::Ejected,
                 other => return Err(format!("request {handle}: cancelling one that waits gave {other:?}")),
             },
             RequestState::Executing if only_if_waiting => EndState::Executing,
             RequestState::Executing => {
-                running
-                    .level
-                    .finish(at, id, &mut TakeAll)
+                self.inner
+                    .finish(at, key, id, &mut TakeAll)
                     .map_err(|error| format!("request {handle}: {error}"))?;
                 EndState::Executed
             }
@@ -342,7 +320,13 @@ impl Server {
         if was != EndState::Executing {
             self.in_flight.remove(&handle);
         }
-        Ok(Answer { ended: ended(was), level: Some(occupied(&running.level)), ..Answer::default() })
+        let level = Some(occupied(self.inner.level(key).level()));
+        let mut config = None;
+        if self.inner.generation() != generation {
+            coverage.reaped(&before, self.inner.plan());
+            config = Some(self.digested(coverage));
+        }
+        Ok(Answer { ended: ended(was), level, config, ..Answer::default() })
     }
 }
 
@@ -356,8 +340,9 @@ fn near_half(outcome: Outcome, borrower: &Borrower, adjusted: &Adjusted) -> bool
     (allocation.fract() - 0.5).abs() <= NEAR_HALF.max(allocation * 1e-12)
 }
 
-fn state(planned: &PlannedLevel, running: &Running) -> LevelState {
-    let (queues, hand_size, queue_length_limit) = match running.level.queuing() {
+fn state(planned: &PlannedLevel, level: &ServerLevel) -> LevelState {
+    let (inner, demand) = (level.level(), level.demand());
+    let (queues, hand_size, queue_length_limit) = match inner.queuing() {
         Queuing::Exempt => (-1, 0, 0),
         Queuing::Reject => (0, 0, 0),
         Queuing::Queue { queues, hand_size, queue_length_limit } => {
@@ -366,21 +351,21 @@ fn state(planned: &PlannedLevel, running: &Running) -> LevelState {
     };
     LevelState {
         name: planned.name.clone(),
-        quiescing: planned.is_quiescing(),
-        nominal: planned.limits.nominal.into(),
-        min: planned.limits.min.into(),
-        max: planned.limits.max.into(),
-        current: running.current.into(),
+        quiescing: level.is_quiescing(),
+        nominal: level.limits().nominal.into(),
+        min: level.limits().min.into(),
+        max: level.limits().max.into(),
+        current: level.current().into(),
         max_seats: planned.max_seats.into(),
-        applied: running.level.concurrency_limit() as i64,
+        applied: inner.concurrency_limit() as i64,
         queues,
         hand_size,
         queue_length_limit,
-        high_watermark: running.stats.high_watermark.into(),
-        average: running.stats.average,
-        deviation: running.stats.deviation,
-        smoothed: running.stats.smoothed,
-        occupied: occupied(&running.level),
+        high_watermark: demand.high_watermark.into(),
+        average: demand.average,
+        deviation: demand.deviation,
+        smoothed: demand.smoothed,
+        occupied: occupied(inner),
     }
 }
 
