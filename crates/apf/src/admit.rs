@@ -74,7 +74,7 @@ impl<E: EngineRef + Unpin> Future for AnyAdmit<E> {
             State::Begun(begun) => begun,
             State::Done => panic!("a request was polled after it had been decided"),
         };
-        let waiting = match begun {
+        let mut waiting = match begun {
             Ok(Begun::Running(admitted, ticket)) => {
                 return Poll::Ready(Ok(AnyPermit::new(this.engine.clone(), admitted, ticket)));
             }
@@ -84,7 +84,7 @@ impl<E: EngineRef + Unpin> Future for AnyAdmit<E> {
         let decision = this
             .engine
             .level(waiting.flow)
-            .and_then(|level| level.gate.poll(&waiting.ticket, context.waker()));
+            .and_then(|level| level.gate.poll(&mut waiting.ticket, context.waker()));
         let decided = match decision {
             Some(decision) => this.engine.settle(waiting, decision),
             None if this.engine.is_forked() => {
@@ -170,9 +170,9 @@ pub(crate) fn block<E: EngineRef>(engine: E, request: &Request<'_>) -> Result<An
         let waker = THIS_THREAD.try_with(Waker::clone);
         let waker = waker.unwrap_or_else(|_| Waker::from(Arc::new(Unpark(thread::current()))));
         loop {
-            let Some(waiting) = &blocked.waiting else { return Err(AdmitError::OutOfMemory) };
+            let Some(waiting) = &mut blocked.waiting else { return Err(AdmitError::OutOfMemory) };
             let level = engine.level(waiting.flow);
-            let decision = level.and_then(|level| level.gate.poll(&waiting.ticket, &waker));
+            let decision = level.and_then(|level| level.gate.poll(&mut waiting.ticket, &waker));
             let now = engine.clock.now();
             match decision {
                 Some(decision) => {

@@ -1,10 +1,29 @@
-//! The atomics and cells of the gate: the standard ones, or loom's when a model runs.
+//! The atomics and cells of the gate: the standard ones, or loom's or shuttle's when a model runs.
 
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-#[cfg(not(loom))]
+#[cfg(shuttle)]
+pub(crate) use shuttle::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+#[cfg(not(any(loom, shuttle)))]
 pub(crate) use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+/// Loom's knows no `const` initialisers.
+#[cfg(loom)]
+macro_rules! thread_local {
+    (static $name:ident: $type:ty = const { $value:expr };) => {
+        loom::thread_local! { static $name: $type = $value; }
+    };
+}
+#[cfg(loom)]
+pub(crate) use thread_local;
+
+#[cfg(shuttle)]
+pub(crate) use shuttle::thread_local;
+
+#[cfg(all(feature = "std", not(any(loom, shuttle))))]
+pub(crate) use std::thread_local;
 
 /// A cell that is read and written under a protocol of its own. Under loom every access is checked
 /// against every other.
@@ -20,6 +39,14 @@ impl<T> ProtocolCell<T> {
         return Self(loom::cell::UnsafeCell::new(value));
         #[cfg(not(loom))]
         return Self(core::cell::UnsafeCell::new(value));
+    }
+
+    /// Runs `f` on a pointer to the value. To read through it, nobody may write meanwhile.
+    pub(crate) fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+        #[cfg(loom)]
+        return self.0.with(f);
+        #[cfg(not(loom))]
+        return f(self.0.get());
     }
 
     /// Runs `f` on a pointer to the value. To follow it, the caller must be its only user meanwhile.

@@ -42,7 +42,7 @@ fn one_thread_sees_the_core_behind_the_gate() {
     assert_eq!(gate.nodes_in_use(), 0);
 }
 
-fn wait(gate: &Gate, ticket: &Ticket, waker: &Waker) -> Decision {
+fn wait(gate: &Gate, ticket: &mut Ticket, waker: &Waker) -> Decision {
     loop {
         if let Some(decision) = gate.poll(ticket, waker) {
             return decision;
@@ -77,8 +77,8 @@ fn seats_never_exceed_the_limit_and_all_come_back() {
                                 _ => continue,
                             }
                         }
-                        Started::Pending(ticket) => {
-                            assert_eq!(wait(&gate, &ticket, &waker), Decision::Granted);
+                        Started::Pending(mut ticket) => {
+                            assert_eq!(wait(&gate, &mut ticket, &waker), Decision::Granted);
                             ticket
                         }
                         other => panic!("{other:?}"),

@@ -20,11 +20,17 @@
 //! # Without `std`
 //!
 //! The gate needs `alloc` and 64-bit compare-exchange, no 128-bit one, no thread identity. Wakers must not use the gate
-//! there; with `std` they may.
+//! there, and neither they nor control operations may panic; with `std` both may: a panic ends where it began and does not
+//! reach the operation that happened to call them.
 
+#[cfg(feature = "fault-injection")]
+pub mod fault;
+#[cfg(not(feature = "fault-injection"))]
+mod fault;
 mod node;
 mod role;
 mod slab;
+mod waking;
 mod word;
 
 #[cfg(feature = "history")]
@@ -41,6 +47,7 @@ pub use node::{Decision, Request};
 pub use role::Held;
 
 use crate::sync::{AtomicU64, Ordering, ProtocolCell};
+use fault::Point;
 use node::{Kind, Node};
 use role::{Core, Wakes};
 use slab::Slab;
@@ -48,7 +55,8 @@ use word::{CLOSED, HELD, OFFER, RETIRED, Word};
 
 /// What a gate asks of its host.
 pub trait Host: Send + Sync {
-    /// Call [`Gate::tick`] at this time or later; earlier requests stay in force. Called outside of the role.
+    /// Call [`Gate::tick`] at this time or later; earlier requests stay in force. Called outside of the role, but it
+    /// must return before the tick comes: a tick that is not due asks again.
     fn alarm(&self, at: u64);
 }
 
@@ -66,6 +74,14 @@ pub struct Gate {
     core: ProtocolCell<Core>,
     slab: Slab,
     host: Arc<dyn Host>,
+    /// Told apart from every other gate's, so that a ticket that goes astray is ignored.
+    number: u32,
+}
+
+/// A new gate's number; they come round after 2^32 gates. Not one of the facade's: no protocol depends on it.
+fn next_number() -> u32 {
+    static GATES: core::sync::atomic::AtomicU32 = core::sync::atomic::AtomicU32::new(0);
+    GATES.fetch_add(1, Ordering::Relaxed)
 }
 
 /// Alone on its cache lines: every thread writes it.
@@ -90,10 +106,15 @@ mod sharing {
     unsafe impl Send for Gate {}
 }
 
-/// A request between its start and its end: the index of its node. To be given back exactly once, by
-/// [`Gate::finish`] or [`Gate::cancel`] (or by reading a refusal, [`Gate::forget`]).
+/// A request between its start and its end. To be given back exactly once, to its own gate, by [`Gate::finish`] or
+/// [`Gate::cancel`] (or after a refusal by [`Gate::forget`]). Another gate ignores it.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub struct Ticket(u32);
+pub struct Ticket {
+    /// Its node.
+    index: u32,
+    /// Its gate's number.
+    gate: u32,
+}
 
 /// What became of a start.
 #[derive(Debug, PartialEq, Eq)]
@@ -158,6 +179,7 @@ impl Gate {
             core: ProtocolCell::new(Core::new(level)),
             slab: Slab::new(),
             host,
+            number: next_number(),
         };
         gate.leave_role(Wakes::new()); // computes the first word
         gate
@@ -176,32 +198,37 @@ impl Gate {
         node.prepare(request);
         let mut word = Word(self.word.load(Ordering::Relaxed));
         loop {
+            fault::reached(Point::Attempt);
             if word.has(RETIRED) {
                 self.slab.give(index);
                 return Started::Retired;
             }
             let fits = word.fits(seats);
+            node.set_unpublished(fits);
             if word.is_quiet() {
                 let next = word.started(seats).with(HELD);
                 // Acquire: pairs with the last holder's hand-back.
                 match self.word.compare_exchange_weak(word.0, next.0, Ordering::Acquire, Ordering::Relaxed) {
-                    Ok(_) => return self.start_in_role(now, index, node, fits),
+                    Ok(_) => {
+                        fault::reached(Point::TookRole);
+                        return self.start_in_role(now, index, node, fits);
+                    }
                     Err(changed) => word = Word(changed),
                 }
                 continue;
-            }
-            if fits {
-                node.set_granted_unpublished();
-            } else {
-                node.set_undecided_unpublished();
             }
             let kind = if fits { Kind::StartGranted } else { Kind::Start };
             match self.publish(word, word.started(seats), index, node, 0, kind, now) {
                 Ok(took_role) => {
                     if took_role {
+                        fault::reached(Point::TookRole);
                         self.leave_role(Wakes::new());
                     }
-                    return if fits { Started::Running(Ticket(index)) } else { self.started(index, node) };
+                    return if fits {
+                        Started::Running(self.ticket(index))
+                    } else {
+                        self.started(index, node)
+                    };
                 }
                 Err(changed) => word = changed,
             }
@@ -219,7 +246,10 @@ impl Gate {
             if word.has(RETIRED) {
                 return Started::Retired;
             }
-            if word.fits(request.work.max_seats()) {
+            // Where nobody waits, the word is exact after a tick, but for requests that are wider than the limit: they
+            // run alone, and the core alone knows whether they may.
+            let may_be_alone = refreshed && word.is_quiet() && !word.has(CLOSED);
+            if word.fits(request.work.max_seats()) || may_be_alone {
                 // Should it be overtaken between here and its exchange, it waits for no time at all: it is withdrawn.
                 return match self.start(now, request) {
                     Started::Pending(ticket) => match self.cancel(now, ticket, Cause::Caller) {
@@ -238,55 +268,66 @@ impl Gate {
         }
     }
 
-    /// A running request has been served.
+    /// A running request has been served. (One that is not running is withdrawn.)
     pub fn finish(&self, now: u64, ticket: Ticket) {
-        let Ticket(index) = ticket;
-        let Some(node) = self.slab.get(index) else { return };
-        let work = node.request().work;
-        let seats = if work.additional_latency == 0 { work.max_seats() } else { 0 };
-        self.end(now, index, node, Kind::Finish, seats);
+        let Some((index, node)) = self.node_of(&ticket) else { return };
+        match node.decision() {
+            Some(Decision::Granted) => {
+                let work = node.request().work;
+                let seats = if work.additional_latency == 0 { work.max_seats() } else { 0 };
+                self.end(now, index, node, Kind::Finish, seats);
+            }
+            Some(Decision::Refused(_)) => self.forget(ticket),
+            None => {
+                if let Withdrawn::Running(ticket) = self.cancel(now, ticket, Cause::Caller) {
+                    self.finish(now, ticket);
+                }
+            }
+        }
     }
 
     /// Gives up waiting.
     pub fn cancel(&self, now: u64, ticket: Ticket, cause: Cause) -> Withdrawn {
-        let Ticket(index) = ticket;
-        let Some(node) = self.slab.get(index) else { return Withdrawn::Gone };
+        let Some((index, node)) = self.node_of(&ticket) else { return Withdrawn::Gone };
         match node.abandon(cause) {
             None => {
                 self.end(now, index, node, Kind::Cancel, 0);
                 Withdrawn::Gone
             }
-            Some(Decision::Granted) => Withdrawn::Running(Ticket(index)),
+            Some(Decision::Granted) => Withdrawn::Running(ticket),
             Some(Decision::Refused(reason)) => {
-                self.forget(Ticket(index));
+                self.forget(ticket);
                 Withdrawn::Refused(reason)
             }
         }
     }
 
-    /// Whether a pending request has been decided; if not, `waker` is woken when it is.
+    /// Whether a pending request has been decided; if not, `waker` is woken when it is, and no earlier one.
     ///
-    /// After [`Decision::Refused`] the ticket is to be given to [`Gate::forget`].
-    pub fn poll(&self, ticket: &Ticket, waker: &Waker) -> Option<Decision> {
-        self.slab.get(ticket.0)?.register(waker)
+    /// After [`Decision::Refused`] the ticket is to be given to [`Gate::forget`]. Takes the ticket alone, for two threads
+    /// cannot fill one slot at a time.
+    pub fn poll(&self, ticket: &mut Ticket, waker: &Waker) -> Option<Decision> {
+        self.node_of(ticket)?.1.register(waker)
     }
 
     /// Whether a pending request has been decided.
     pub fn decision(&self, ticket: &Ticket) -> Option<Decision> {
-        self.slab.get(ticket.0)?.decision()
+        self.node_of(ticket)?.1.decision()
     }
 
     /// Gives back the ticket of a request that was refused, or of a control operation (done or not).
     pub fn forget(&self, ticket: Ticket) {
-        let Ticket(index) = ticket;
-        if self.slab.get(index).is_some_and(Node::owner_done) {
+        let Some((index, node)) = self.node_of(&ticket) else { return };
+        if node.owner_done() {
             self.slab.give(index);
         }
     }
 
-    /// What a running request asks for, its final seats clipped to the level's limit.
+    /// What a running request asks for, its final seats clipped to the level's limit. `None` while it is pending.
     pub fn request(&self, ticket: &Ticket) -> Option<Request> {
-        self.slab.get(ticket.0).map(Node::request)
+        let (_, node) = self.node_of(ticket)?;
+        // The holder may clip it until it has granted it.
+        (node.decision()? == Decision::Granted).then(|| node.request())
     }
 
     /// Lets releases that are due take place.
@@ -311,6 +352,7 @@ impl Gate {
         node.prepare_control(Box::new(operation));
         let mut word = Word(self.word.load(Ordering::Relaxed));
         loop {
+            fault::reached(Point::Attempt);
             if word.has(RETIRED) {
                 drop(node.take_control());
                 self.slab.give(index);
@@ -326,10 +368,11 @@ impl Gate {
                     Ordering::Relaxed,
                 ) {
                     Ok(_) => {
+                        fault::reached(Point::TookRole);
                         let mut wakes = Wakes::new();
                         self.apply_control(index, node, now, &mut wakes);
                         self.leave_role(wakes);
-                        return Ok(Ticket(index));
+                        return Ok(self.ticket(index));
                     }
                     Err(changed) => word = Word(changed),
                 }
@@ -338,9 +381,10 @@ impl Gate {
             match self.publish(word, next, index, node, 0, Kind::Control, now) {
                 Ok(took_role) => {
                     if took_role {
+                        fault::reached(Point::TookRole);
                         self.leave_role(Wakes::new());
                     }
-                    return Ok(Ticket(index));
+                    return Ok(self.ticket(index));
                 }
                 Err(changed) => word = changed,
             }
@@ -352,6 +396,17 @@ impl Gate {
         Word(self.word.load(Ordering::Acquire)).has(RETIRED)
     }
 
+    fn ticket(&self, index: u32) -> Ticket {
+        Ticket { index, gate: self.number }
+    }
+
+    fn node_of(&self, ticket: &Ticket) -> Option<(u32, &Node)> {
+        if ticket.gate != self.number {
+            return None;
+        }
+        Some((ticket.index, self.slab.get(ticket.index)?))
+    }
+
     /// Nodes in use. Only meaningful while no operation is under way: for leak checks.
     pub fn nodes_in_use(&self) -> usize {
         self.slab.capacity() - self.slab.free_nodes()
@@ -361,6 +416,7 @@ impl Gate {
     fn end(&self, now: u64, index: u32, node: &Node, kind: Kind, seats: u64) {
         let mut word = Word(self.word.load(Ordering::Relaxed));
         loop {
+            fault::reached(Point::Attempt);
             let next = word.released(seats);
             if word.is_quiet() {
                 // Acquire: pairs with the last holder's hand-back.
@@ -371,6 +427,7 @@ impl Gate {
                     Ordering::Relaxed,
                 ) {
                     Ok(_) => {
+                        fault::reached(Point::TookRole);
                         let mut wakes = Wakes::new();
                         self.apply_end(index, node, kind, now, &mut wakes);
                         self.leave_role(wakes);
@@ -383,6 +440,7 @@ impl Gate {
             match self.publish(word, next, index, node, 1, kind, now) {
                 Ok(took_role) => {
                     if took_role {
+                        fault::reached(Point::TookRole);
                         self.leave_role(Wakes::new());
                     }
                     return;
@@ -424,13 +482,10 @@ impl Gate {
 
     fn start_in_role(&self, now: u64, index: u32, node: &Node, granted: bool) -> Started {
         let mut wakes = Wakes::new();
-        if granted {
-            node.set_granted_unpublished();
-        }
         let arrived = self.apply_start(index, node, now, granted, &mut wakes);
         let started = match arrived {
-            Ok(Arrived::Executing(_)) => Started::Running(Ticket(index)),
-            Ok(Arrived::Waiting(_)) => Started::Pending(Ticket(index)),
+            Ok(Arrived::Executing(_)) => Started::Running(self.ticket(index)),
+            Ok(Arrived::Waiting(_)) => Started::Pending(self.ticket(index)),
             Ok(Arrived::Rejected(reason)) => Started::Refused(reason),
             Ok(Arrived::Gone) | Err(_) => Started::Invalid(StartError::OutOfMemory),
         };
@@ -444,10 +499,10 @@ impl Gate {
     /// The answer for a start that was published undecided, which this thread may have decided meanwhile.
     fn started(&self, index: u32, node: &Node) -> Started {
         match node.decision() {
-            None => Started::Pending(Ticket(index)),
-            Some(Decision::Granted) => Started::Running(Ticket(index)),
+            None => Started::Pending(self.ticket(index)),
+            Some(Decision::Granted) => Started::Running(self.ticket(index)),
             Some(Decision::Refused(reason)) => {
-                self.forget(Ticket(index));
+                self.forget(self.ticket(index));
                 Started::Refused(reason)
             }
         }

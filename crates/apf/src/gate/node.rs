@@ -163,17 +163,17 @@ impl Node {
 
     /// The owner of a node that is not published yet makes it a control operation.
     pub(super) fn prepare_control(&self, control: Box<ControlFn>) {
-        self.state.store(0, Ordering::Relaxed);
+        self.prepare(Request::default()); // should its ticket be finished like a request's, no seats come back
         // SAFETY: as in `prepare`.
         self.control.with_mut(|slot| unsafe { *slot = Some(control) });
     }
 
-    /// What the request asks for. For the owner from its start until it has published its end, and for the
+    /// What the request asks for. For the owner from `GRANTED` until it has published its end, and for the
     /// holder from the start's application until the end's; the holder's one write (`trim`) precedes `GRANTED`.
     pub(super) fn request(&self) -> Request {
         // SAFETY: the writes (`prepare`, `trim`) happen before: through the publishing compare-exchange and the
         // drain for the holder, in program order or through the acquire of `GRANTED` for the owner.
-        self.request.with_mut(|slot| unsafe { *slot })
+        self.request.with(|slot| unsafe { *slot })
     }
 
     /// The holder writes back what dispatch clipped, before it grants.
@@ -211,14 +211,10 @@ impl Node {
 
     // ---- the owner's side ----
 
-    /// A start that the gate word grants: no arbitration is needed, for its owner has not shown it to anyone.
-    pub(super) fn set_granted_unpublished(&self) {
-        self.state.store(GRANTED, Ordering::Relaxed);
-    }
-
-    /// Undoes [`Node::set_granted_unpublished`] when the word has changed before the exchange.
-    pub(super) fn set_undecided_unpublished(&self) {
-        self.state.store(0, Ordering::Relaxed);
+    /// Notes whether the gate word grants the start. No arbitration is needed, for its owner has not shown it to
+    /// anyone; to be noted anew before each exchange, for the word may have changed.
+    pub(super) fn set_unpublished(&self, granted: bool) {
+        self.state.store(if granted { GRANTED } else { 0 }, Ordering::Relaxed);
     }
 
     /// The decision, if there is one. Acquire: pairs with the holder's deciding `fetch_or`, so that what it wrote
@@ -234,8 +230,9 @@ impl Node {
             return Some(decision);
         }
         if state & WAKER != 0 {
-            // AcqRel: whoever comes first, this or the decision, has the slot; the other sees it.
-            let before = self.state.fetch_and(!WAKER, Ordering::AcqRel);
+            // Whoever comes first, this or the decision, has the slot; the other sees it. Acquire: pairs with the
+            // decision. Nothing is released: the holder that sees `WAKER` clear leaves the slot alone.
+            let before = self.state.fetch_and(!WAKER, Ordering::Acquire);
             if let Some(decision) = decode(before) {
                 return Some(decision); // the holder has taken the waker, or is about to
             }
@@ -253,9 +250,9 @@ impl Node {
     /// decision that came first.
     pub(super) fn abandon(&self, cause: Cause) -> Option<Decision> {
         let by_caller = if cause == Cause::Caller { BY_CALLER } else { 0 };
-        // Acquire: pairs with the decision. Release: the holder that is told `ABANDONED` sees the cause (same word)
-        // and leaves the waker slot to the owner.
-        let before = self.state.fetch_or(ABANDONED | by_caller, Ordering::AcqRel);
+        // Acquire: pairs with the decision. Nothing is released: the holder that is told `ABANDONED` finds the cause
+        // in the same word and leaves the waker slot to the owner.
+        let before = self.state.fetch_or(ABANDONED | by_caller, Ordering::Acquire);
         let decision = decode(before);
         if decision.is_none() {
             drop(self.take_waker());
@@ -265,7 +262,8 @@ impl Node {
 
     /// The owner has read a refusal, or wants to know no more of a control operation. `true`: it must free the node.
     pub(super) fn owner_done(&self) -> bool {
-        // Acquire: if the holder was done first, its use of the slot happens before the node is reused.
+        // Acquire: if the holder was done first, its use of the node happens before the node is reused. Release:
+        // if the holder comes second and frees the node, this side's use does.
         self.state.fetch_or(OWNER_DONE, Ordering::AcqRel) & HOLDER_DONE != 0
     }
 
@@ -297,7 +295,8 @@ impl Node {
             }
             let done = if state & WAKER == 0 { HOLDER_DONE } else { 0 };
             // Release: everything the holder did with the node happens before its owner frees it. Acquire: the
-            // waker slot is seen filled. Fails only when the owner registers or abandons.
+            // waker slot is seen filled, and the owner's use is over if it is done. Fails only when the owner
+            // registers, abandons or is done.
             match self.state.compare_exchange_weak(
                 state,
                 state | bits | done,

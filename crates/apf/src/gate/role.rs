@@ -10,13 +10,15 @@
 use alloc::collections::VecDeque;
 use core::task::Waker;
 
-use apf_core::{Answer, Arrival, ArriveError, Arrived, Grant, Level, Queuing, RequestId, Sink};
+use apf_core::{Answer, Arrival, ArriveError, Arrived, Cancelled, Grant, Level, Queuing, RequestId, Sink};
 
 use super::Gate;
+use super::fault::{Point, reached};
 #[cfg(feature = "history")]
 use super::history::{Entry, History};
 use super::node::{GRANTED, Kind, Node, refusal};
 use super::slab::Slab;
+use super::waking;
 use super::word::{CLOSED, HEAD, HELD, OFFER, RETIRED, Word};
 use crate::sync::Ordering;
 
@@ -96,6 +98,8 @@ pub(super) struct Core {
     left_over: u32,
     /// Wakers of granted requests beyond what the holder can wake at once.
     to_wake: VecDeque<Waker>,
+    /// Seats of requests that run by the word alone, for want of memory to have them in the core.
+    uncounted: u64,
     quiescing: bool,
     #[cfg(feature = "history")]
     pub(super) history: History,
@@ -107,6 +111,7 @@ impl Core {
             level,
             left_over: 0,
             to_wake: VecDeque::new(),
+            uncounted: 0,
             quiescing: false,
             #[cfg(feature = "history")]
             history: History::default(),
@@ -151,7 +156,7 @@ impl Wakes {
         self.len = 0;
         for slot in &mut self.wakers {
             if let Some(waker) = slot.take() {
-                waker.wake();
+                contained(|| waker.wake());
             }
         }
     }
@@ -161,6 +166,15 @@ impl Drop for Wakes {
     fn drop(&mut self) {
         self.wake();
     }
+}
+
+/// Calls something of somebody else's. With `std` a panic ends here: the operation that happens to call it, perhaps
+/// while unwinding itself, has a result of its own to hand back.
+fn contained(call: impl FnOnce()) {
+    #[cfg(feature = "std")]
+    drop(std::panic::catch_unwind(core::panic::AssertUnwindSafe(call)));
+    #[cfg(not(feature = "std"))]
+    call();
 }
 
 /// Takes the core's grants to the nodes of their requests.
@@ -187,6 +201,7 @@ impl Sink for HolderSink<'_> {
         let index = grant.token as u32;
         let Some(node) = self.slab.get(index) else { return Answer::Taken };
         node.in_core(|core| core.id = Some(grant.id));
+        reached(Point::Grant);
         let answer = if self.by_word == Some(index) {
             Ok(None)
         } else {
@@ -196,6 +211,7 @@ impl Sink for HolderSink<'_> {
             }
             node.grant()
         };
+        reached(Point::Granted);
         #[cfg(feature = "history")]
         self.history.granted(grant.token, answer.as_ref().err().copied());
         match answer {
@@ -273,7 +289,7 @@ impl Gate {
     /// Applies the end of a request, in the role, and frees its node.
     pub(super) fn apply_end(&self, index: u32, node: &Node, kind: Kind, stamp: u64, wakes: &mut Wakes) {
         self.in_role(|core| {
-            let Core { level, to_wake, .. } = core;
+            let Core { level, to_wake, uncounted, .. } = core;
             let now = stamp.max(level.now());
             let id: Option<RequestId> = node.in_core(|notes| notes.id.take());
             #[cfg(feature = "history")]
@@ -291,10 +307,20 @@ impl Gate {
                 history: &mut core.history,
             };
             match (kind, id) {
-                (Kind::Finish, Some(id)) => drop(level.finish(now, id, &mut sink)),
-                (Kind::Cancel, Some(id)) => drop(level.cancel(now, id, node.cause(), &mut sink)),
+                (Kind::Finish, Some(id)) => {
+                    let finished = level.finish(now, id, &mut sink);
+                    debug_assert!(finished.is_ok(), "a request that runs here does not execute in the core");
+                }
+                (Kind::Cancel, Some(id)) => {
+                    // An error: a release on the way would have started it, and it did not take the grant.
+                    let cancelled = level.cancel(now, id, node.cause(), &mut sink);
+                    debug_assert!(cancelled != Ok(Cancelled::Executing), "granted after it was abandoned");
+                }
                 // A start that was refused, or whose grant was not taken, is not in the core any more.
                 _ => level.tick(now, &mut sink),
+            }
+            if kind == Kind::Finish && id.is_none() {
+                *uncounted = uncounted.saturating_sub(node.request().work.max_seats());
             }
             #[cfg(feature = "history")]
             core.history.end(format_args!("-"));
@@ -317,7 +343,7 @@ impl Gate {
                 history: &mut core.history,
             };
             level.tick(now, &mut sink);
-            control(&mut Held { level, now, quiescing, sink: &mut sink });
+            contained(|| control(&mut Held { level, now, quiescing, sink: &mut sink }));
             let (waker, free) = node.conclude(GRANTED);
             sink.keep(waker);
             free
@@ -348,8 +374,10 @@ impl Gate {
                     Err(_) => Some(refusal(apf_core::Reason::ConcurrencyLimit)),
                     Ok(_) => None,
                 };
-                if let Some(bits) = refused.filter(|_| kind == Kind::Start) {
-                    self.conclude(index, node, bits, wakes);
+                match refused {
+                    Some(bits) if kind == Kind::Start => self.conclude(index, node, bits, wakes),
+                    Some(_) => self.in_role(|core| core.uncounted += node.request().work.max_seats()),
+                    None => {}
                 }
             }
             Kind::Finish | Kind::Cancel | Kind::Tick => self.apply_end(index, node, kind, stamp, wakes),
@@ -385,21 +413,25 @@ impl Gate {
             }
             match next {
                 Next::HandBack => {
+                    reached(Point::HandBack);
                     let Some(alarm) = self.hand_back() else { continue };
-                    if let Some(at) = alarm {
-                        self.host.alarm(at);
-                    }
+                    reached(Point::HandedBack);
+                    self.call_out(alarm, &mut wakes);
                 }
                 Next::HandOff => {
+                    reached(Point::HandOff);
                     // Release: the next holder sees the core as it is now. HELD is set and OFFER is not, so this swaps them.
                     self.word.fetch_xor(HELD | OFFER, Ordering::Release);
+                    reached(Point::HandedOff);
                     budget = EVENTS_BETWEEN_OFFERS;
+                    self.call_out(None, &mut wakes);
                 }
             }
-            self.wake(&mut wakes);
+            reached(Point::Woken);
             if !self.take_offer() {
                 return;
             }
+            reached(Point::TookRole);
         }
     }
 
@@ -430,6 +462,7 @@ impl Gate {
                 return Next::HandOff;
             }
             *budget -= 1;
+            reached(Point::Apply);
             let next = self.apply_published(cell, wakes);
             self.in_role(|core| core.left_over = next);
         }
@@ -443,6 +476,7 @@ impl Gate {
         // Acquire: pairs with every publisher's release; later publishers continue its release sequence. The
         // holder publishes nothing here, and hands the core over by the hand-back or hand-off.
         let mut newest = Word(self.word.fetch_and(!HEAD, Ordering::Acquire)).head();
+        reached(Point::Drained);
         let mut oldest = 0;
         while let Some((node, cell)) = newest.checked_sub(1).and_then(|position| {
             let node = self.slab.get(position / 2)?;
@@ -460,9 +494,13 @@ impl Gate {
     /// Gives the role up if nothing has been published meanwhile; `Some` with the time of the alarm to set, if any.
     fn hand_back(&self) -> Option<Option<u64>> {
         let (closed, free, alarm, retired) = self.in_role(|core| {
+            debug_assert!(
+                core.left_over == 0 && core.to_wake.is_empty(),
+                "the role is given up with work left"
+            );
             let level = &core.level;
             let exempt = level.queuing() == Queuing::Exempt;
-            let free = level.concurrency_limit().checked_sub(level.seats_in_use());
+            let free = level.concurrency_limit().checked_sub(level.seats_in_use() + core.uncounted);
             let waiting = level.requests_waiting() > 0;
             (
                 waiting || (free.is_none() && !exempt),
@@ -475,6 +513,11 @@ impl Gate {
         if now.head() != 0 {
             return None;
         }
+        debug_assert!(
+            now.has(CLOSED) || !closed && now.avail() <= free,
+            "open with {} seats, but {free} are free, closed: {closed}",
+            now.avail()
+        );
         let mut word = now.without(HELD | CLOSED).with_avail(free);
         if closed {
             word = word.with(CLOSED);
@@ -503,9 +546,9 @@ impl Gate {
         false
     }
 
-    /// Wakes outside of the role. A waker may use the gate again, and may panic.
-    fn wake(&self, wakes: &mut Wakes) {
-        if wakes.len == 0 {
+    /// Sets the alarm and wakes, outside of the role. Both may use the gate again.
+    fn call_out(&self, alarm: Option<u64>, wakes: &mut Wakes) {
+        if wakes.len == 0 && alarm.is_none() {
             return;
         }
         /// Goes on with the role's work if a waker unwinds, for nobody else may come by.
@@ -518,47 +561,13 @@ impl Gate {
             }
         }
         let resume = Resume(self);
-        let _frame = waking::enter(self);
-        wakes.wake();
+        waking::within(self, || {
+            if let Some(at) = alarm {
+                contained(|| self.host.alarm(at));
+            }
+            wakes.wake();
+        });
         core::mem::forget(resume);
-    }
-}
-
-/// Which gates the current thread is waking for, so that wakers that come back to their gate do not
-/// nest without bound. Without `std` there is no thread to ask: wakers must not use the gate there.
-mod waking {
-    use super::Gate;
-
-    #[cfg(feature = "std")]
-    std::thread_local! {
-        static GATES: core::cell::RefCell<Vec<*const Gate>> =
-            const { core::cell::RefCell::new(Vec::new()) };
-    }
-
-    pub(super) struct Frame;
-
-    pub(super) fn enter(gate: &Gate) -> Frame {
-        #[cfg(feature = "std")]
-        GATES.with(|gates| gates.borrow_mut().push(core::ptr::from_ref(gate)));
-        let _ = gate;
-        Frame
-    }
-
-    pub(super) fn is_in(gate: &Gate) -> bool {
-        #[cfg(feature = "std")]
-        return GATES.with(|gates| gates.borrow().contains(&core::ptr::from_ref(gate)));
-        #[cfg(not(feature = "std"))]
-        {
-            let _ = gate;
-            false
-        }
-    }
-
-    impl Drop for Frame {
-        fn drop(&mut self) {
-            #[cfg(feature = "std")]
-            GATES.with(|gates| gates.borrow_mut().pop());
-        }
     }
 }
 

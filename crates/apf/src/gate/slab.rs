@@ -3,6 +3,13 @@
 //! Chunk k holds 64 x 2^k nodes, so 26 chunks hold every index and no node ever moves: a stale index
 //! reads a node, never freed memory. The pool is a stack of indices whose head carries a count against
 //! the ABA problem. A node is pushed by whoever saw its last use, and popped by the next owner.
+//!
+//! # Orderings
+//!
+//! The stack's head is the only synchronisation. A push releases what was done to the node, and for the nodes of
+//! a new chunk the chunk itself; reading the head acquires it (every change of the head is a read-modify-write, so each
+//! push is seen through later ones). Whoever has an index got it from the head, or from a thread that did and handed
+//! it on, so the pointers to the chunks are read and written relaxed.
 
 #![allow(unsafe_code, reason = "chunks are shared by pointer for the life of the slab")]
 
@@ -10,27 +17,28 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ptr;
 
+use super::Line;
 use super::node::Node;
 use crate::sync::{AtomicPtr, AtomicU64, Ordering};
 
-/// Nodes in the first chunk; a model needs few.
-#[cfg(not(loom))]
-const FIRST: usize = 64;
-#[cfg(loom)]
-const FIRST: usize = 4;
-const CHUNKS: usize = if cfg!(loom) { 2 } else { 25 };
+/// Nodes in the first chunk; a model needs few, but explores growing.
+const FIRST: usize = if cfg!(loom) { 2 } else { 64 };
+const CHUNKS: usize = if cfg!(loom) { 3 } else { 25 };
 
 const INDEX: u64 = 0xFFFF_FFFF;
 
 pub(super) struct Slab {
     chunks: [AtomicPtr<Node>; CHUNKS],
     /// Bits 0..=31: index + 1 of the first free node, 0 for none. Bits 32..=63: how often it has changed.
-    free: AtomicU64,
+    free: Line<AtomicU64>,
 }
 
 impl Slab {
     pub(super) fn new() -> Self {
-        Self { chunks: core::array::from_fn(|_| AtomicPtr::new(ptr::null_mut())), free: AtomicU64::new(0) }
+        Self {
+            chunks: core::array::from_fn(|_| AtomicPtr::new(ptr::null_mut())),
+            free: Line(AtomicU64::new(0)),
+        }
     }
 
     const fn chunk_len(chunk: usize) -> usize {
@@ -47,8 +55,7 @@ impl Slab {
     /// The node of an index that [`Slab::take`] has given out at some time; otherwise `None`.
     pub(super) fn get(&self, index: u32) -> Option<&Node> {
         let (chunk, place) = Self::locate(index);
-        // Acquire: pairs with the release that published the chunk.
-        let nodes = self.chunks.get(chunk)?.load(Ordering::Acquire);
+        let nodes = self.chunks.get(chunk)?.load(Ordering::Relaxed);
         if nodes.is_null() {
             return None;
         }
@@ -70,10 +77,11 @@ impl Slab {
             let node = self.get(index)?;
             // If the node has been taken meanwhile, this reads a link of its next life, and the count makes the exchange fail.
             let next = node.next_free.load(Ordering::Relaxed);
+            // Relaxed: on success it finds the value, count and all, that has been acquired.
             match self.free.compare_exchange_weak(
                 free,
                 bump(free, next),
-                Ordering::Acquire,
+                Ordering::Relaxed,
                 Ordering::Acquire,
             ) {
                 Ok(_) => return Some((index, node)),
@@ -85,8 +93,8 @@ impl Slab {
     /// Gives a node back. The caller must be its last user.
     pub(super) fn give(&self, index: u32) {
         let Some(node) = self.get(index) else { return };
-        // Release: every handle of its past life is stale before the next one begins.
-        node.generation.fetch_add(1, Ordering::Release);
+        // Relaxed: the push below releases it, so every handle of its past life is stale before the next one begins.
+        node.generation.fetch_add(1, Ordering::Relaxed);
         self.push(index, node);
     }
 
@@ -95,7 +103,7 @@ impl Slab {
         let mut free = self.free.load(Ordering::Relaxed);
         loop {
             last.next_free.store(free as u32, Ordering::Relaxed);
-            // Release: pairs with the acquire of `take`.
+            // Release: pairs with the acquire of `take`; what was done to the nodes happens before their next life.
             match self.free.compare_exchange_weak(
                 free,
                 bump(free, first_index.wrapping_add(1)),
@@ -112,8 +120,8 @@ impl Slab {
     #[cold]
     fn grow(&self) -> Option<()> {
         for (chunk, slot) in self.chunks.iter().enumerate() {
-            if !slot.load(Ordering::Acquire).is_null() {
-                continue;
+            if !slot.load(Ordering::Relaxed).is_null() {
+                continue; // its nodes are in use, or about to be pushed by a thread that nobody waits for
             }
             let len = Self::chunk_len(chunk);
             let mut nodes: Vec<Node> = Vec::new();
@@ -127,9 +135,8 @@ impl Slab {
                 }
             }
             let nodes = Box::into_raw(nodes.into_boxed_slice()).cast::<Node>();
-            // Release: publishes the nodes' initial state.
             let published =
-                slot.compare_exchange(ptr::null_mut(), nodes, Ordering::AcqRel, Ordering::Acquire);
+                slot.compare_exchange(ptr::null_mut(), nodes, Ordering::Relaxed, Ordering::Relaxed);
             if published.is_err() {
                 // SAFETY: `nodes` came from `Box::into_raw` of a slice of `len` just above and was not shared.
                 drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(nodes, len)) });
@@ -157,7 +164,7 @@ impl Slab {
 
     /// Nodes that exist.
     pub(super) fn capacity(&self) -> usize {
-        let published = |slot: &&AtomicPtr<Node>| !slot.load(Ordering::Acquire).is_null();
+        let published = |slot: &&AtomicPtr<Node>| !slot.load(Ordering::Relaxed).is_null();
         (0..self.chunks.iter().take_while(published).count()).map(Self::chunk_len).sum()
     }
 }
@@ -170,7 +177,7 @@ const fn bump(free: u64, first: u32) -> u64 {
 impl Drop for Slab {
     fn drop(&mut self) {
         for (chunk, slot) in self.chunks.iter().enumerate() {
-            let nodes = slot.load(Ordering::Acquire);
+            let nodes = slot.load(Ordering::Relaxed);
             if !nodes.is_null() {
                 // SAFETY: published by `grow` from a boxed slice of this length; `&mut self` means that no borrow is left.
                 drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(nodes, Self::chunk_len(chunk))) });
