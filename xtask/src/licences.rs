@@ -63,7 +63,7 @@ type Words<'a> = std::iter::Peekable<std::str::SplitWhitespace<'a>>;
 
 fn any(words: &mut Words<'_>, allowed: &BTreeSet<String>) -> Option<bool> {
     let mut met = all(words, allowed)?;
-    while words.next_if_eq(&"OR").is_some() {
+    while words.next_if(|word| word.eq_ignore_ascii_case("OR")).is_some() {
         met |= all(words, allowed)?;
     }
     Some(met)
@@ -71,7 +71,7 @@ fn any(words: &mut Words<'_>, allowed: &BTreeSet<String>) -> Option<bool> {
 
 fn all(words: &mut Words<'_>, allowed: &BTreeSet<String>) -> Option<bool> {
     let mut met = one(words, allowed)?;
-    while words.next_if_eq(&"AND").is_some() {
+    while words.next_if(|word| word.eq_ignore_ascii_case("AND")).is_some() {
         met &= one(words, allowed)?;
     }
     Some(met)
@@ -112,6 +112,7 @@ mod tests {
             ("GPL-3.0", false),
             ("MIT OR GPL-3.0", true),
             ("GPL-3.0/MIT", true),
+            ("GPL-3.0 or MIT", true),
             ("MIT AND GPL-3.0", false),
             ("(MIT OR GPL-3.0) AND Unicode-3.0", true),
             ("(GPL-3.0) OR Apache-2.0", false),
