@@ -137,6 +137,7 @@ pub(crate) struct Check {
 }
 
 #[derive(Debug, Group)]
+#[command(group = clap::ArgGroup::new("target").required(true).args(["resource", "path", "url"]))]
 pub(crate) struct Explain {
     #[command(flatten)]
     pub(crate) manifests: Manifests,
@@ -154,7 +155,7 @@ pub(crate) struct Explain {
     pub(crate) verb: Option<String>,
 
     /// Resource, plural: pods, or pods/status
-    #[arg(long, conflicts_with_all = ["path", "method", "url"], requires = "verb")]
+    #[arg(long, conflicts_with = "method", requires = "verb")]
     pub(crate) resource: Option<String>,
 
     /// API group of the resource [default: the core group]
@@ -174,7 +175,7 @@ pub(crate) struct Explain {
     pub(crate) subresource: Option<String>,
 
     /// Path of a request that is not for a resource: /healthz
-    #[arg(long, conflicts_with_all = ["method", "url"])]
+    #[arg(long, conflicts_with = "method")]
     pub(crate) path: Option<String>,
 
     /// HTTP method, with --url [default: GET]
@@ -182,7 +183,7 @@ pub(crate) struct Explain {
     pub(crate) method: Option<String>,
 
     /// Path and query of any request, from which the rest is derived
-    #[arg(long, required_unless_present_any = ["resource", "path"])]
+    #[arg(long)]
     pub(crate) url: Option<String>,
 
     /// Hash that deals the hand of queues; sha256 is the one of kube-apiserver

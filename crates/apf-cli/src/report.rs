@@ -7,7 +7,7 @@ mod seats;
 mod traffic;
 
 use apf_sim::audit::Counts;
-use apf_sim::replay::Comparison;
+use apf_sim::replay::{Comparison, Replayed};
 use apf_sim::report::Report;
 
 use crate::args::Section;
@@ -17,7 +17,8 @@ use crate::print::{self, Label, Table};
 /// What there is to print of a run.
 pub(crate) struct Parts<'a> {
     pub(crate) report: &'a Report,
-    pub(crate) counts: Option<&'a Counts>,
+    /// What was read and sent, of a replay.
+    pub(crate) input: Option<(&'a Counts, &'a Replayed)>,
     pub(crate) comparison: Option<&'a Comparison>,
 }
 
@@ -35,8 +36,8 @@ impl Parts<'_> {
         }
         let report = self.report;
         let mut parts = Vec::new();
-        if let Some(counts) = self.counts {
-            parts.push(("Input", input::table(counts).aligned()));
+        if let Some((counts, replayed)) = self.input {
+            parts.push(("Input", input::table(counts, replayed).aligned()));
         }
         if let Some(comparison) = self.comparison {
             parts.push(("Levels, first and second configuration", difference::levels(comparison).aligned()));
@@ -44,7 +45,7 @@ impl Parts<'_> {
         }
         parts.push(("Levels", traffic::levels(report).aligned()));
         parts.push(("Flow schemas", traffic::schemas(report).aligned()));
-        parts.push((if self.counts.is_some() { "Users" } else { "Clients" }, traffic::clients(report)));
+        parts.push((if self.input.is_some() { "Users" } else { "Clients" }, traffic::clients(report)));
         parts.push(("Seats", seats::table(report, true).aligned()));
         parts.push(("Current limits that moved", adjustments::moved(report)));
         let shown = parts.iter().filter(|(_, text)| !text.is_empty());
@@ -57,7 +58,10 @@ impl Parts<'_> {
             Section::Traffic => Ok(traffic::everything(self.report, people)),
             Section::Seats => Ok(seats::table(self.report, people)),
             Section::Adjustments => Ok(adjustments::table(self.report, people)),
-            Section::Input => self.counts.map(input::table).ok_or_else(|| absent("a scenario reads no log")),
+            Section::Input => {
+                let (counts, replayed) = self.input.ok_or_else(|| absent("a scenario reads no log"))?;
+                Ok(input::table(counts, replayed))
+            }
             Section::Difference => self
                 .comparison
                 .map(|comparison| difference::everything(comparison, people))

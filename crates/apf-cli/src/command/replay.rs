@@ -36,7 +36,11 @@ pub(super) fn run(args: &Replay) -> Result<Outcome, Failure> {
 
     // With two configurations, what is not their difference is shown of the second.
     let shown = second.as_ref().unwrap_or(&first);
-    let parts = Parts { report: &shown.report, counts: Some(&shown.counts), comparison: comparison.as_ref() };
+    let parts = Parts {
+        report: &shown.report,
+        input: Some((&shown.counts, &shown.replayed)),
+        comparison: comparison.as_ref(),
+    };
     let text = match (args.output.output, &second, &comparison) {
         (Format::Json, Some(after), Some(difference)) => json(&Both { before: &first, after, difference })?,
         (Format::Json, ..) => json(&first)?,

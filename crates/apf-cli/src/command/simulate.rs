@@ -27,7 +27,7 @@ pub(super) fn run(args: &Simulate) -> Result<Outcome, Failure> {
     drop(bar);
     match outcome {
         ScenarioReport::Server(server) => {
-            let parts = Parts { report: &server, counts: None, comparison: None };
+            let parts = Parts { report: &server, input: None, comparison: None };
             print::result(&match args.output.output {
                 Format::Json => json(&server)?,
                 Format::Csv => parts.csv(args.section)?,

@@ -5,34 +5,40 @@ use apf_sim::report::Traffic;
 
 use crate::print::{Column, Table, csv_number, quantity, seconds};
 
-const FIGURES: [Column; 14] = [
-    Column::right("REQUESTS", "requests_before"),
+const FOR_PEOPLE: [Column; 7] = [
+    Column::right("REQUESTS", ""),
+    Column::right("QUEUED", ""),
+    Column::right("REJECTED", ""),
+    Column::right("WAIT P99", ""),
+    Column::right("WAIT MAX", ""),
+    Column::right("SEATS AVG", ""),
+    Column::right("SEATS MAX", ""),
+];
+
+const FOR_PROGRAMS: [Column; 14] = [
+    Column::right("", "requests_before"),
     Column::right("", "requests_after"),
-    Column::right("QUEUED", "queued_before"),
+    Column::right("", "queued_before"),
     Column::right("", "queued_after"),
-    Column::right("REJECTED", "rejected_before"),
+    Column::right("", "rejected_before"),
     Column::right("", "rejected_after"),
-    Column::right("WAIT P99", "wait_p99_s_before"),
+    Column::right("", "wait_p99_s_before"),
     Column::right("", "wait_p99_s_after"),
-    Column::right("WAIT MAX", "wait_max_s_before"),
+    Column::right("", "wait_max_s_before"),
     Column::right("", "wait_max_s_after"),
-    Column::right("SEATS AVG", "seats_avg_before"),
+    Column::right("", "seats_avg_before"),
     Column::right("", "seats_avg_after"),
-    Column::right("SEATS MAX", "seats_max_before"),
+    Column::right("", "seats_max_before"),
     Column::right("", "seats_max_after"),
 ];
 
-fn columns(names: &[Column]) -> Vec<Column> {
-    names.iter().chain(&FIGURES).copied().collect()
-}
-
-/// Each figure before and after; where the configuration does not have the row, `absent`.
+/// Each figure before and after; where a configuration does not have the row, `absent`.
 fn figures(
     row: &Difference,
     absent: &str,
     time: fn(f64) -> String,
     number: fn(f64) -> String,
-) -> Vec<String> {
+) -> [[String; 2]; 7] {
     let figures: [&dyn Fn(&Traffic) -> String; 7] = [
         &|traffic| traffic.requests.to_string(),
         &|traffic| traffic.queued.to_string(),
@@ -43,22 +49,28 @@ fn figures(
         &|traffic| traffic.seats_max.to_string(),
     ];
     let sides = [row.before.as_ref(), row.after.as_ref()];
-    figures
-        .iter()
-        .flat_map(|figure| sides.map(|side| side.map_or_else(|| absent.to_owned(), figure)))
-        .collect()
+    figures.map(|figure| sides.map(|side| side.map_or_else(|| absent.to_owned(), figure)))
 }
 
-fn for_people(rows: &[&Difference], name: &'static str) -> Table {
-    let mut table = Table::new(&columns(&[Column::left(name, "name")]));
+/// One value where nothing changed, else both.
+fn change([before, after]: [String; 2]) -> String {
+    if before == after { before } else { format!("{before} -> {after}") }
+}
+
+fn changes(row: &Difference) -> Vec<String> {
+    figures(row, "-", seconds, quantity).map(change).to_vec()
+}
+
+fn rows_for_people(rows: &[&Difference], name: &'static str) -> Table {
+    let mut table = Table::new(&[&[Column::left(name, "name")], FOR_PEOPLE.as_slice()].concat());
     for row in rows {
-        table.row([vec![row.name.clone()], figures(row, "-", seconds, quantity)].concat());
+        table.row([vec![row.name.clone()], changes(row)].concat());
     }
     table
 }
 
 pub(super) fn levels(comparison: &Comparison) -> Table {
-    for_people(&comparison.levels.iter().collect::<Vec<_>>(), "LEVEL")
+    rows_for_people(&comparison.levels.iter().collect::<Vec<_>>(), "LEVEL")
 }
 
 /// The schemas whose requests fared differently.
@@ -67,22 +79,22 @@ pub(super) fn schemas(comparison: &Comparison) -> String {
     if differing.is_empty() {
         return "none\n".to_owned();
     }
-    for_people(&differing, "FLOW SCHEMA").aligned()
+    rows_for_people(&differing, "FLOW SCHEMA").aligned()
 }
 
 /// Levels and schemas in one table; `scope` tells them apart.
 pub(super) fn everything(comparison: &Comparison, people: bool) -> Table {
     let names = [Column::left("SCOPE", "scope"), Column::left("NAME", "name")];
-    let mut table = Table::new(&columns(&names));
+    let figures_columns = if people { FOR_PEOPLE.as_slice() } else { FOR_PROGRAMS.as_slice() };
+    let mut table = Table::new(&[names.as_slice(), figures_columns].concat());
     for (scope, rows) in [("level", &comparison.levels), ("schema", &comparison.schemas)] {
         for row in rows {
-            let names = vec![scope.to_owned(), row.name.clone()];
-            let figures = if people {
-                figures(row, "-", seconds, quantity)
+            let cells = if people {
+                changes(row)
             } else {
-                figures(row, "", csv_number, csv_number)
+                figures(row, "", csv_number, csv_number).into_iter().flatten().collect()
             };
-            table.row([names, figures].concat());
+            table.row([vec![scope.to_owned(), row.name.clone()], cells].concat());
         }
     }
     table

@@ -1,18 +1,33 @@
-//! What was met in the audit logs.
+//! What was met in the audit logs, and what was done with it.
 
 use apf_sim::audit::Counts;
+use apf_sim::replay::Replayed;
 
 use crate::print::{Column, Table};
 
-pub(super) fn table(counts: &Counts) -> Table {
+pub(super) fn table(counts: &Counts, replayed: &Replayed) -> Table {
     let mut table = Table::new(&[
         Column::right("COUNT", "count"),
         Column::left("REPLAYED", "replayed"),
         Column::left("WHAT", "what"),
     ]);
+    let no = |skipped: bool| if skipped { "no" } else { "" }.to_owned();
     for row in counts.rows() {
-        let replayed = if row.skipped { "no" } else { "" };
-        table.row([row.count.to_string(), replayed.to_owned(), row.what.to_owned()]);
+        table.row([row.count.to_string(), no(row.skipped), row.what.to_owned()]);
+    }
+    table.row([replayed.requests.to_string(), String::new(), "requests sent to the server".to_owned()]);
+    for (count, skipped, what) in [
+        (replayed.long_running, true, "exec, attach, port-forward, proxy or log request: never queued"),
+        (replayed.unclassifiable, true, "request without requestURI and objectRef"),
+        (replayed.watches, false, "watch: holds its seat until it is initialised"),
+        (replayed.by_object_ref, false, "request known by its objectRef only"),
+        (replayed.refused_in_log, false, "refused with 429 in the log, execution time from the model"),
+        (replayed.durations_from_log, false, "execution time from the log"),
+        (replayed.durations_from_model, false, "execution time from the model"),
+    ] {
+        if count > 0 {
+            table.row([count.to_string(), no(skipped), what.to_owned()]);
+        }
     }
     table
 }
