@@ -39,6 +39,8 @@ mod engine;
 #[cfg(feature = "std")]
 mod level;
 #[cfg(feature = "std")]
+pub mod locked;
+#[cfg(feature = "std")]
 mod permit;
 #[cfg(feature = "std")]
 mod rejected;
