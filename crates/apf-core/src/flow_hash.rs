@@ -28,12 +28,15 @@ impl FlowHash {
                 digest.iter().take(8).rev().fold(0, |bits, byte| (bits << 8) | u64::from(*byte))
             }
             Self::Xxh3 => {
-                let bytes = schema.bytes().chain(core::iter::once(0)).chain(distinguisher.bytes());
-                let mut buffer = [0u8; SHORT];
                 let length = schema.len().saturating_add(1).saturating_add(distinguisher.len());
-                if let Some(short) = buffer.get_mut(..length) {
-                    short.iter_mut().zip(bytes).for_each(|(slot, byte)| *slot = byte);
-                    return xxh3_64(short);
+                let mut buffer = [0u8; SHORT];
+                if length <= SHORT
+                    && let Some((name, rest)) = buffer.split_at_mut_checked(schema.len())
+                    && let Some((_, rest)) = rest.split_first_mut()
+                {
+                    name.iter_mut().zip(schema.bytes()).for_each(|(slot, byte)| *slot = byte);
+                    rest.iter_mut().zip(distinguisher.bytes()).for_each(|(slot, byte)| *slot = byte);
+                    return xxh3_64(buffer.get(..length).unwrap_or(&[]));
                 }
                 let mut hasher = Xxh3::new();
                 hasher.update(schema.as_bytes());
