@@ -33,19 +33,20 @@ fn whole_servers_do_what_the_reference_did() {
 fn every_changed_number_is_a_difference() {
     let vector = &all()[0];
     let ours = server::run(&vector.case).unwrap();
-    let mut changes: Vec<fn(&mut wire::LevelState)> = Vec::new();
-    changes.push(|level| level.nominal += 1);
-    changes.push(|level| level.min -= 1);
-    changes.push(|level| level.max += 1);
-    changes.push(|level| level.current += 1);
-    changes.push(|level| level.applied += 1);
-    changes.push(|level| level.max_seats += 1);
-    changes.push(|level| level.quiescing ^= true);
-    changes.push(|level| level.high_watermark += 1);
-    changes.push(|level| level.average = f64::from_bits(level.average.to_bits() + 1));
-    changes.push(|level| level.deviation = f64::from_bits(level.deviation.to_bits() + 1));
-    changes.push(|level| level.smoothed = f64::from_bits(level.smoothed.to_bits() + 1));
-    changes.push(|level| level.occupied.seats_in_use += 1);
+    let changes: [fn(&mut wire::LevelState); 12] = [
+        |level| level.nominal += 1,
+        |level| level.min -= 1,
+        |level| level.max += 1,
+        |level| level.current += 1,
+        |level| level.applied += 1,
+        |level| level.max_seats += 1,
+        |level| level.quiescing ^= true,
+        |level| level.high_watermark += 1,
+        |level| level.average = f64::from_bits(level.average.to_bits() + 1),
+        |level| level.deviation = f64::from_bits(level.deviation.to_bits() + 1),
+        |level| level.smoothed = f64::from_bits(level.smoothed.to_bits() + 1),
+        |level| level.occupied.seats_in_use += 1,
+    ];
     for (number, change) in changes.into_iter().enumerate() {
         let mut theirs = vector.expected.clone();
         let config = theirs.results.iter_mut().find_map(|answer| answer.config.as_mut()).unwrap();
