@@ -6,9 +6,9 @@ use apf_conformance_server::vectors::{self, Vector};
 use apf_conformance_server::{server, wire};
 
 fn all() -> Vec<Vector> {
-    let files = vectors::committed().unwrap();
+    let files = vectors::committed().unwrap_or_else(|error| panic!("{error}"));
     assert!(!files.is_empty());
-    files.iter().flat_map(|file| vectors::read(file).unwrap()).collect()
+    files.iter().flat_map(|file| vectors::read(file).unwrap_or_else(|error| panic!("{error}"))).collect()
 }
 
 #[test]
