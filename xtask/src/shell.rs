@@ -27,9 +27,11 @@ pub(crate) fn fail<E: fmt::Display>(doing: &str) -> impl Fn(E) -> Stop {
     move |error| Stop::Fail(format!("{doing}: {error}"))
 }
 
-/// The repository's root.
+/// The repository's root. `cargo run` says where the package is; the place it was built in may be another.
 pub(crate) fn root() -> PathBuf {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let manifest =
+        std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    let manifest = Path::new(&manifest);
     manifest.parent().unwrap_or(manifest).to_path_buf()
 }
 
