@@ -11,6 +11,7 @@ pub mod progress;
 pub mod random;
 pub mod replay;
 pub mod report;
+pub mod saturation;
 pub mod scenario;
 pub mod server;
 mod tabstops;

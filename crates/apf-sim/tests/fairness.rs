@@ -1,5 +1,7 @@
 //! The reference's fairness scenarios hold in exact mode.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 use std::path::Path;
 
 use apf_sim::scenario::{FairnessReport, RunOptions, Scenario};

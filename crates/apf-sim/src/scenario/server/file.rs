@@ -249,8 +249,8 @@ impl Reader<'_> {
         let mut objects = configuration::accepted(&load_paths(&paths, Strictness::Strict))?.clone();
         if let Some(placed) = inline {
             // Blank lines in front make the lines of its errors those of the scenario file.
-            let lines = usize::try_from(placed.referenced.line()).unwrap_or(0);
-            let text = "\n".repeat(lines) + &placed.value;
+            let lines_before = usize::try_from(placed.referenced.line()).unwrap_or(0).saturating_sub(1);
+            let text = "\n".repeat(lines_before) + &placed.value;
             configuration::apply(
                 &mut objects,
                 configuration::accepted(&load_str(self.name, &text, Strictness::Strict))?,
