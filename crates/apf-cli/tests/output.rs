@@ -131,3 +131,50 @@ fn exact_mode_is_said_and_differs() {
     assert!(usual.contains("\"mode\": \"default\"") && exact.contains("\"mode\": \"exact\""));
     assert_ne!(usual.replace("default", ""), exact.replace("exact", ""));
 }
+
+/// The names in every JSON output, at any depth; of maps whose keys are data, only the map's own.
+fn keys(value: &serde_json::Value, found: &mut std::collections::BTreeSet<String>) {
+    match value {
+        serde_json::Value::Object(members) => {
+            for (key, member) in members {
+                found.insert(key.clone());
+                if key != "skipped" {
+                    keys(member, found);
+                }
+            }
+        }
+        serde_json::Value::Array(items) => items.iter().for_each(|item| keys(item, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_key_and_column_is_documented() {
+    let page = std::fs::read_to_string(root().join("docs/cli.md")).unwrap();
+    let mut names = std::collections::BTreeSet::new();
+    let runs = [
+        "check crates/apf-config/tests/mistakes".to_owned(),
+        "explain --user a --path /x".to_owned(),
+        "limits --seats 600".to_owned(),
+        "simulate docs/examples/two-tenants.yaml".to_owned(),
+        "simulate crates/apf-sim/tests/data/fairness.yaml".to_owned(),
+        format!("replay {LOG} --seats 600 --against {LEVEL}"),
+    ];
+    for run in &runs {
+        let json = apf_line(&format!("{run} -o json")).stdout;
+        keys(&serde_json::from_str(&json).unwrap_or_else(|error| panic!("{run}: {error}")), &mut names);
+        let csv = apf_line(&format!("{run} -o csv")).stdout;
+        let header = csv.lines().next().unwrap_or_else(|| panic!("{run} prints no CSV"));
+        let columns =
+            header.split(',').map(|name| name.trim_end_matches("_before").trim_end_matches("_after"));
+        names.extend(columns.map(str::to_owned));
+    }
+    for section in ["seats", "adjustments", "input"] {
+        let csv = apf_line(&format!("replay {LOG} --seats 600 -o csv --section {section}")).stdout;
+        names.extend(csv.lines().next().unwrap().split(',').map(str::to_owned));
+    }
+    assert!(names.len() > 100, "{names:?}");
+    let is_named = |name: &str| page.contains(&format!("\"{name}\"")) || page.contains(&format!("`{name}`"));
+    let missing: Vec<&String> = names.iter().filter(|name| !is_named(name)).collect();
+    assert!(missing.is_empty(), "docs/cli.md does not name {missing:?}");
+}

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::args::{Explain, Hash};
 use crate::failure::{Failure, Outcome};
 use crate::input;
-use crate::print::{self, Column, Format, Table, json};
+use crate::print::{self, Column, Format, Label, Table, json};
 use request::Request;
 
 /// Classification does not depend on how many seats there are.
@@ -68,6 +68,10 @@ pub(super) fn run(args: &Explain) -> Result<Outcome, Failure> {
         Format::Csv => csv_table(&report.tried).csv()?,
         Format::Table => text(&report),
     });
+    if report.request.has_no_authentication_group() {
+        let text = "a server puts every user into system:authenticated or system:unauthenticated; --groups has neither";
+        print::message(Label::Note, text);
+    }
     Ok(Outcome::Good)
 }
 

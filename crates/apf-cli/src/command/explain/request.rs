@@ -115,6 +115,10 @@ impl Request {
         self.resource_request
     }
 
+    pub(super) fn has_no_authentication_group(&self) -> bool {
+        !self.groups.iter().any(|group| group == AUTHENTICATED || group == UNAUTHENTICATED)
+    }
+
     /// `list pods.apps in namespace demo`.
     pub(super) fn in_words(&self) -> String {
         if !self.resource_request {
