@@ -285,6 +285,13 @@ impl Dispatcher {
         self.engine.timers.next()
     }
 
+    /// Requests and operations that have not given their place in a level back yet. Only meaningful while nothing is
+    /// under way: for leak checks.
+    #[doc(hidden)]
+    pub fn nodes_in_use(&self) -> usize {
+        self.engine.levels.iter().map(|level| level.gate.nodes_in_use()).sum()
+    }
+
     /// The clock it runs on.
     pub fn clock(&self) -> &Clock {
         &self.engine.clock
