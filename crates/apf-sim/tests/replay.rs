@@ -4,6 +4,7 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use apf_config::bootstrap;
 use apf_config::objects::Objects;
@@ -31,8 +32,10 @@ fn read(inputs: &[Input]) -> Log {
     audit::read(inputs, &mut |_| {}).unwrap()
 }
 
-fn perfspec() -> Log {
-    read(&[data("perfspec-arrivals-a.jsonl.gz")])
+/// Read once: it is the largest.
+fn perfspec() -> &'static Log {
+    static LOG: OnceLock<Log> = OnceLock::new();
+    LOG.get_or_init(|| read(&[data("perfspec-arrivals-a.jsonl.gz")]))
 }
 
 fn replay(log: &Log, own: &Objects, seats: u32, mode: Mode) -> ReplayReport {
@@ -72,14 +75,14 @@ fn a_bursty_log_fits_600_seats_and_queues_at_20() {
     assert_eq!((log.counts.out_of_order, log.counts.merged, log.counts.skipped()), (1945, 79, 0));
     assert!(log.requests.is_sorted_by_key(|request| request.received));
     for mode in [Mode::Exact, Mode::Default] {
-        let plenty = replay(&log, &Objects::default(), 600, mode);
+        let plenty = replay(log, &Objects::default(), 600, mode);
         assert_adds_up(&plenty);
         assert_eq!(sum(&plenty.report, |traffic| traffic.queued), 0);
         assert_eq!(plenty.replayed.watches, 370);
         assert_eq!(plenty.replayed.durations_from_model, 9757, "the log has no durations");
         assert!(plenty.report.notes.iter().any(|note| note.contains("get 1.6ms, list 1.9ms")));
 
-        let scarce = replay(&log, &Objects::default(), 20, mode);
+        let scarce = replay(log, &Objects::default(), 20, mode);
         assert_adds_up(&scarce);
         assert!(sum(&scarce.report, |traffic| traffic.queued) > 500);
         assert_eq!(sum(&scarce.report, Traffic::rejected), 0);
@@ -107,13 +110,13 @@ fn queues_of_one_request_reject_what_they_cannot_hold() {
         }
     }
     let log = perfspec();
-    let report = replay(&log, &objects, 20, Mode::Exact);
+    let report = replay(log, &objects, 20, Mode::Exact);
     assert_adds_up(&report);
     let rejected = sum(&report.report, |traffic| traffic.rejected_queue_full);
     assert!(rejected >= 100, "{rejected}");
     assert_eq!(sum(&report.report, Traffic::rejected), rejected, "for no other reason");
 
-    let before = replay(&log, &Objects::default(), 20, Mode::Exact);
+    let before = replay(log, &Objects::default(), 20, Mode::Exact);
     let comparison = replay::compare(&before, &report);
     assert!(!comparison.is_same());
     let moved: i64 = comparison.levels.iter().map(|difference| difference.rejected).sum();
@@ -128,8 +131,8 @@ fn a_comparison_names_what_only_one_configuration_has() {
     level.metadata.name = "another".into();
     own.priority_levels.push(level);
     let log = perfspec();
-    let before = replay(&log, &Objects::default(), 600, Mode::Exact);
-    let after = replay(&log, &own, 600, Mode::Exact);
+    let before = replay(log, &Objects::default(), 600, Mode::Exact);
+    let after = replay(log, &own, 600, Mode::Exact);
     let comparison = replay::compare(&before, &after);
     let another = comparison.levels.iter().find(|difference| difference.name == "another").unwrap();
     assert!(another.before.is_none() && another.after.is_some());
@@ -139,7 +142,7 @@ fn a_comparison_names_what_only_one_configuration_has() {
 #[test]
 fn a_log_replays_to_the_same_bytes_every_time() {
     let log = perfspec();
-    let report = || serde_json::to_string(&replay(&log, &Objects::default(), 20, Mode::Exact)).unwrap();
+    let report = || serde_json::to_string(&replay(log, &Objects::default(), 20, Mode::Exact)).unwrap();
     assert_eq!(report(), report());
 }
 
@@ -210,7 +213,7 @@ fn lists_take_the_width_they_are_given_up_to_the_bound_of_their_level() {
     let configuration = Configuration::built_in(BuiltIn::Suggested);
     let with = |list_seats| {
         let options = Options { list_seats, ..Options::new(600, Mode::Exact) };
-        replay::run(&log, &configuration, &options, &mut |_| {})
+        replay::run(log, &configuration, &options, &mut |_| {})
     };
     let (narrow, wide) = (with(1).unwrap(), with(1_000).unwrap());
     let of = |report: &ReplayReport, level: &str| {
@@ -228,7 +231,7 @@ fn slower_requests_queue_where_fast_ones_do_not() {
     let configuration = Configuration::built_in(BuiltIn::Suggested);
     let durations = DurationModel::parse("get=200ms").unwrap();
     let options = Options { durations, ..Options::new(600, Mode::Exact) };
-    let report = replay::run(&log, &configuration, &options, &mut |_| {}).unwrap();
+    let report = replay::run(log, &configuration, &options, &mut |_| {}).unwrap();
     assert!(sum(&report.report, |traffic| traffic.queued) > 0);
     assert!(report.report.notes.iter().any(|note| note.contains("get 200ms")));
 }
