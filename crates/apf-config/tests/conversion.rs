@@ -110,17 +110,18 @@ fn shares_that_are_not_zero_need_no_annotation() {
 
 #[test]
 fn an_annotation_that_is_there_is_left_alone_and_the_source_is_not_touched() {
-    let Object::PriorityLevelConfiguration(mut object) = level("v1", "nominalConcurrencyShares: 7,", false)
-    else {
-        unreachable!("a level was read")
-    };
-    object.metadata.annotations.insert(Z.to_owned(), "here".to_owned());
-    let object = Object::PriorityLevelConfiguration(object);
-    let before = object.clone();
-    let value = to_value(&object, Version::V1Beta3).unwrap();
-    let annotations = value.get("metadata").unwrap().get("annotations").unwrap();
-    assert_eq!(annotations.get(Z), Some(&Value::from("here")));
-    assert_eq!(object, before);
+    for shares in ["nominalConcurrencyShares: 7,", "nominalConcurrencyShares: 0,"] {
+        let Object::PriorityLevelConfiguration(mut object) = level("v1", shares, false) else {
+            unreachable!("a level was read")
+        };
+        object.metadata.annotations.insert(Z.to_owned(), "here".to_owned());
+        let object = Object::PriorityLevelConfiguration(object);
+        let before = object.clone();
+        let value = to_value(&object, Version::V1Beta3).unwrap();
+        let annotations = value.get("metadata").unwrap().get("annotations").unwrap();
+        assert_eq!(annotations.get(Z), Some(&Value::from("here")));
+        assert_eq!(object, before);
+    }
 }
 
 #[test]

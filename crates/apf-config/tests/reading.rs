@@ -49,6 +49,8 @@ fn line_ends_and_byte_order_marks_of_other_systems_are_fine() {
     let loaded = read(&text.replace("limitResponse:", "limitResponse: # é\r\n     "));
     assert_eq!(lines(&loaded), NONE);
     assert_eq!(names(&loaded), ["a"]);
+    let marked = format!("\u{feff}{}{}", json("a"), json("b"));
+    assert_eq!(names(&read(&marked)), ["a", "b"]);
 }
 
 #[test]
@@ -388,6 +390,11 @@ fn bytes_that_are_not_utf8_are_placed_and_their_file_is_not_used() {
         ]
     );
     assert!(loaded.objects.priority_levels.is_empty());
+    let mut in_a_comment = level("a").into_bytes();
+    in_a_comment.extend_from_slice(b"# caf\xe9\n");
+    let loaded = load_bytes(&in_a_comment);
+    assert_eq!(lines(&loaded), ["input:10:6: Syntax error: the text is not UTF-8"]);
+    assert!(loaded.objects.priority_levels.is_empty() && loaded.items.len() == 1);
     let utf16: Vec<u8> = "\u{feff}a: b".encode_utf16().flat_map(u16::to_le_bytes).collect();
     assert_eq!(load_bytes(&utf16).diagnostics[0].detail, "the text is UTF-16, not UTF-8");
 }
