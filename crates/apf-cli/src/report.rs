@@ -12,7 +12,7 @@ use apf_sim::report::Report;
 
 use crate::args::Section;
 use crate::failure::Failure;
-use crate::print::{self, Label, Table};
+use crate::print::{self, Figures, Label, Table};
 
 /// What there is to print of a run.
 pub(crate) struct Parts<'a> {
@@ -46,18 +46,19 @@ impl Parts<'_> {
         parts.push(("Levels", traffic::levels(report).aligned()));
         parts.push(("Flow schemas", traffic::schemas(report).aligned()));
         parts.push((if self.input.is_some() { "Users" } else { "Clients" }, traffic::clients(report)));
-        parts.push(("Seats", seats::table(report, true).aligned()));
+        parts.push(("Seats", seats::table(report, Figures::FOR_PEOPLE).aligned()));
         parts.push(("Current limits that moved", adjustments::moved(report)));
         let shown = parts.iter().filter(|(_, text)| !text.is_empty());
         Ok(shown.map(|(title, text)| format!("{title}\n\n{text}")).collect::<Vec<_>>().join("\n"))
     }
 
     fn table(&self, section: Section, people: bool) -> Result<Table, Failure> {
+        let figures = if people { Figures::FOR_PEOPLE } else { Figures::FOR_PROGRAMS };
         let absent = |why: &str| Failure::usage(format!("--section: {why}"));
         match section {
-            Section::Traffic => Ok(traffic::everything(self.report, people)),
-            Section::Seats => Ok(seats::table(self.report, people)),
-            Section::Adjustments => Ok(adjustments::table(self.report, people)),
+            Section::Traffic => Ok(traffic::everything(self.report, figures)),
+            Section::Seats => Ok(seats::table(self.report, figures)),
+            Section::Adjustments => Ok(adjustments::table(self.report, figures)),
             Section::Input => {
                 let (counts, replayed) = self.input.ok_or_else(|| absent("a scenario reads no log"))?;
                 Ok(input::table(counts, replayed))

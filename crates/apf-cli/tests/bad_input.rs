@@ -1,6 +1,8 @@
 //! Every input that cannot be used is refused with a message that says where and why, a documented exit code,
 //! and nothing on standard output that could be taken for a result.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
+
 mod common;
 
 use std::io::Write;

@@ -1,5 +1,7 @@
 //! What each command prints, in each format. `INSTA_UPDATE=always cargo test -p apf-cli` takes what it prints now.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
+
 mod common;
 
 use common::{apf_line, apf_reading, root};

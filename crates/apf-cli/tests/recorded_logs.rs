@@ -1,5 +1,7 @@
 //! Published logs, manifests and scenarios, through the program.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
+
 mod common;
 
 use common::{Ran, apf_line, shared};

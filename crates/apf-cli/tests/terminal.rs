@@ -1,5 +1,6 @@
 //! Pipes that close early, and colour.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 #![cfg(unix)]
 
 mod common;

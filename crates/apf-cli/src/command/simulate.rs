@@ -6,7 +6,7 @@ use apf_sim::scenario::{FairnessReport, RunOptions, Scenario, ScenarioReport};
 use crate::args::Simulate;
 use crate::failure::{Failure, Outcome};
 use crate::input;
-use crate::print::{self, Bar, Column, Format, Table, csv_number, json, quantity};
+use crate::print::{self, Bar, Column, Figures, Format, Table, json};
 use crate::report::{self, Parts};
 
 pub(super) fn run(args: &Simulate) -> Result<Outcome, Failure> {
@@ -39,7 +39,7 @@ pub(super) fn run(args: &Simulate) -> Result<Outcome, Failure> {
         ScenarioReport::Fairness(fairness) => {
             print::result(&match args.output.output {
                 Format::Json => json(&fairness)?,
-                Format::Csv => table(&fairness, csv_number).csv()?,
+                Format::Csv => table(&fairness, Figures::FOR_PROGRAMS).csv()?,
                 Format::Table => text(&fairness),
             });
             Ok(if args.check && !fairness.holds() { Outcome::Findings } else { Outcome::Good })
@@ -48,7 +48,7 @@ pub(super) fn run(args: &Simulate) -> Result<Outcome, Failure> {
 }
 
 fn text(fairness: &FairnessReport) -> String {
-    let mut text = table(fairness, quantity).aligned();
+    let mut text = table(fairness, Figures::FOR_PEOPLE).aligned();
     let failures = fairness.rows.iter().flat_map(|row| row.failures.iter().map(move |why| (row, why)));
     for (row, why) in failures {
         text.push_str(&format!("{} evaluation {}: {why}\n", row.scenario, row.evaluation));
@@ -62,7 +62,7 @@ fn text(fairness: &FairnessReport) -> String {
     text
 }
 
-fn table(fairness: &FairnessReport, number: fn(f64) -> String) -> Table {
+fn table(fairness: &FairnessReport, Figures { number, .. }: Figures) -> Table {
     let mut table = Table::new(&[
         Column::left("SCENARIO", "scenario"),
         Column::right("EVALUATION", "evaluation"),

@@ -38,6 +38,24 @@ pub(crate) fn seconds(value: f64) -> String {
     format!("{}{unit}", significant(scaled))
 }
 
+/// How times and quantities are written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Figures {
+    /// Seconds.
+    pub(crate) time: fn(f64) -> String,
+    /// Anything else.
+    pub(crate) number: fn(f64) -> String,
+    /// What stands where there is nothing.
+    pub(crate) absent: &'static str,
+}
+
+impl Figures {
+    /// Short, with units.
+    pub(crate) const FOR_PEOPLE: Figures = Figures { time: seconds, number: quantity, absent: "-" };
+    /// In full, without units.
+    pub(crate) const FOR_PROGRAMS: Figures = Figures { time: csv_number, number: csv_number, absent: "" };
+}
+
 /// A quantity for people: at most three significant digits behind the point.
 pub(crate) fn quantity(value: f64) -> String {
     significant(value)
@@ -60,7 +78,7 @@ fn significant(value: f64) -> String {
 }
 
 /// A figure for programs: the shortest text that reads back as the same number.
-pub(crate) fn csv_number(value: f64) -> String {
+fn csv_number(value: f64) -> String {
     format!("{value}")
 }
 

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
-pub(crate) use format::{Format, csv_number, json, quantity, seconds};
+pub(crate) use format::{Figures, Format, json, quantity, seconds};
 pub(crate) use progress::Bar;
 pub(crate) use table::{Column, Table};
 

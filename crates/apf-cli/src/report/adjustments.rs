@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use apf_sim::report::{AdjustedLevel, Adjustment, Report};
 
-use crate::print::{Column, Table, csv_number, quantity, seconds};
+use crate::print::{Column, Figures, Table};
 
 /// So many rows are shown to people unless they ask for this part.
 const SHOWN: usize = 20;
@@ -23,14 +23,9 @@ const COLUMNS: [Column; 11] = [
     Column::left("QUIESCING", "quiescing"),
 ];
 
-fn cells(
-    adjustment: &Adjustment,
-    level: &AdjustedLevel,
-    time: fn(f64) -> String,
-    number: fn(f64) -> String,
-) -> [String; 11] {
+fn cells(adjustment: &Adjustment, level: &AdjustedLevel, figures: Figures) -> [String; 11] {
     [
-        time(adjustment.at_s),
+        (figures.time)(adjustment.at_s),
         adjustment.cause.to_owned(),
         level.level.clone(),
         level.nominal.to_string(),
@@ -38,20 +33,18 @@ fn cells(
         level.borrowed.to_string(),
         level.lent.to_string(),
         level.seats_in_use.to_string(),
-        number(level.demand_avg),
+        (figures.number)(level.demand_avg),
         level.demand_max.to_string(),
         level.quiescing.to_string(),
     ]
 }
 
 /// Every level after every adjustment.
-pub(super) fn table(report: &Report, for_people: bool) -> Table {
+pub(super) fn table(report: &Report, figures: Figures) -> Table {
     let mut table = Table::new(&COLUMNS);
-    let (time, number): (fn(f64) -> String, fn(f64) -> String) =
-        if for_people { (seconds, quantity) } else { (csv_number, csv_number) };
     for adjustment in &report.adjustments {
         for level in &adjustment.levels {
-            table.row(cells(adjustment, level, time, number));
+            table.row(cells(adjustment, level, figures));
         }
     }
     table
@@ -65,7 +58,7 @@ pub(super) fn moved(report: &Report) -> String {
         for level in &adjustment.levels {
             let before = current.insert(&level.level, level.current);
             if before.is_some_and(|before| before != level.current) {
-                rows.push(cells(adjustment, level, seconds, quantity));
+                rows.push(cells(adjustment, level, Figures::FOR_PEOPLE));
             }
         }
     }

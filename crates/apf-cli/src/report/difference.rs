@@ -3,7 +3,7 @@
 use apf_sim::replay::{Comparison, Difference};
 use apf_sim::report::Traffic;
 
-use crate::print::{Column, Table, csv_number, quantity, seconds};
+use crate::print::{Column, Figures, Table};
 
 const FOR_PEOPLE: [Column; 7] = [
     Column::right("REQUESTS", ""),
@@ -32,13 +32,8 @@ const FOR_PROGRAMS: [Column; 14] = [
     Column::right("", "seats_max_after"),
 ];
 
-/// Each figure before and after; where a configuration does not have the row, `absent`.
-fn figures(
-    row: &Difference,
-    absent: &str,
-    time: fn(f64) -> String,
-    number: fn(f64) -> String,
-) -> [[String; 2]; 7] {
+/// Each figure before and after.
+fn figures(row: &Difference, Figures { time, number, absent }: Figures) -> [[String; 2]; 7] {
     let figures: [&dyn Fn(&Traffic) -> String; 7] = [
         &|traffic| traffic.requests.to_string(),
         &|traffic| traffic.queued.to_string(),
@@ -58,7 +53,7 @@ fn change([before, after]: [String; 2]) -> String {
 }
 
 fn changes(row: &Difference) -> Vec<String> {
-    figures(row, "-", seconds, quantity).map(change).to_vec()
+    figures(row, Figures::FOR_PEOPLE).map(change).to_vec()
 }
 
 fn rows_for_people(rows: &[&Difference], name: &'static str) -> Table {
@@ -92,7 +87,7 @@ pub(super) fn everything(comparison: &Comparison, people: bool) -> Table {
             let cells = if people {
                 changes(row)
             } else {
-                figures(row, "", csv_number, csv_number).into_iter().flatten().collect()
+                figures(row, Figures::FOR_PROGRAMS).into_iter().flatten().collect()
             };
             table.row([vec![scope.to_owned(), row.name.clone()], cells].concat());
         }

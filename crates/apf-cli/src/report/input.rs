@@ -18,6 +18,7 @@ pub(super) fn table(counts: &Counts, replayed: &Replayed) -> Table {
     table.row([replayed.requests.to_string(), String::new(), "requests sent to the server".to_owned()]);
     for (count, skipped, what) in [
         (replayed.long_running, true, "exec, attach, port-forward, proxy or log request: never queued"),
+        (replayed.unauthenticated, true, "answered 401, before priority and fairness"),
         (replayed.unclassifiable, true, "request without requestURI and objectRef"),
         (replayed.watches, false, "watch: holds its seat until it is initialised"),
         (replayed.by_object_ref, false, "request known by its objectRef only"),

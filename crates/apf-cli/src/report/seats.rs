@@ -2,10 +2,10 @@
 
 use apf_sim::report::Report;
 
-use crate::print::{Column, Table, csv_number, quantity};
+use crate::print::{Column, Figures, Table};
 
-pub(super) fn table(report: &Report, for_people: bool) -> Table {
-    let number: fn(f64) -> String = if for_people { quantity } else { csv_number };
+pub(super) fn table(report: &Report, figures: Figures) -> Table {
+    let number = figures.number;
     let mut table = Table::new(&[
         Column::left("LEVEL", "level"),
         Column::right("NOMINAL", "nominal"),

@@ -2,12 +2,12 @@
 
 use apf_sim::report::{Report, Traffic};
 
-use crate::print::{Column, Table, csv_number, quantity, seconds};
+use crate::print::{Column, Figures, Table};
 
 /// So many clients are shown to people; CSV and JSON have them all.
 const SHOWN: usize = 10;
 
-const FIGURES: [Column; 15] = [
+const COLUMNS: [Column; 15] = [
     Column::right("REQUESTS", "requests"),
     Column::right("AT ONCE", "admitted_at_once"),
     Column::right("QUEUED", "queued"),
@@ -26,18 +26,10 @@ const FIGURES: [Column; 15] = [
 ];
 
 fn columns(names: &[Column]) -> Vec<Column> {
-    names.iter().chain(&FIGURES).copied().collect()
+    names.iter().chain(&COLUMNS).copied().collect()
 }
 
-fn for_people(traffic: &Traffic) -> Vec<String> {
-    figures(traffic, seconds, quantity)
-}
-
-fn for_programs(traffic: &Traffic) -> Vec<String> {
-    figures(traffic, csv_number, csv_number)
-}
-
-fn figures(traffic: &Traffic, time: fn(f64) -> String, number: fn(f64) -> String) -> Vec<String> {
+fn cells(traffic: &Traffic, Figures { time, number, .. }: Figures) -> Vec<String> {
     vec![
         traffic.requests.to_string(),
         traffic.admitted_at_once.to_string(),
@@ -60,7 +52,7 @@ fn figures(traffic: &Traffic, time: fn(f64) -> String, number: fn(f64) -> String
 pub(super) fn levels(report: &Report) -> Table {
     let mut table = Table::new(&columns(&[Column::left("LEVEL", "level")]));
     for row in &report.levels {
-        table.row([vec![row.level.clone()], for_people(&row.traffic)].concat());
+        table.row([vec![row.level.clone()], cells(&row.traffic, Figures::FOR_PEOPLE)].concat());
     }
     table
 }
@@ -69,7 +61,9 @@ pub(super) fn schemas(report: &Report) -> Table {
     let names = [Column::left("FLOW SCHEMA", "schema"), Column::left("LEVEL", "level")];
     let mut table = Table::new(&columns(&names));
     for row in &report.schemas {
-        table.row([vec![row.schema.clone(), row.level.clone()], for_people(&row.traffic)].concat());
+        table.row(
+            [vec![row.schema.clone(), row.level.clone()], cells(&row.traffic, Figures::FOR_PEOPLE)].concat(),
+        );
     }
     table
 }
@@ -77,7 +71,7 @@ pub(super) fn schemas(report: &Report) -> Table {
 pub(super) fn clients(report: &Report) -> String {
     let mut table = Table::new(&columns(&[Column::left("NAME", "client")]));
     for row in report.clients.iter().take(SHOWN) {
-        table.row([vec![row.client.clone()], for_people(&row.traffic)].concat());
+        table.row([vec![row.client.clone()], cells(&row.traffic, Figures::FOR_PEOPLE)].concat());
     }
     let mut text = table.aligned();
     if report.clients.len() > SHOWN {
@@ -87,13 +81,13 @@ pub(super) fn clients(report: &Report) -> String {
 }
 
 /// Levels, schemas and clients in one table; `scope` tells them apart.
-pub(super) fn everything(report: &Report, people: bool) -> Table {
+pub(super) fn everything(report: &Report, figures: Figures) -> Table {
     let names =
         [Column::left("SCOPE", "scope"), Column::left("NAME", "name"), Column::left("LEVEL", "level")];
     let mut table = Table::new(&columns(&names));
     let mut row = |scope: &str, name: &str, level: &str, traffic: &Traffic| {
         let names = vec![scope.to_owned(), name.to_owned(), level.to_owned()];
-        table.row([names, if people { for_people(traffic) } else { for_programs(traffic) }].concat());
+        table.row([names, cells(traffic, figures)].concat());
     };
     for level in &report.levels {
         row("level", &level.level, &level.level, &level.traffic);

@@ -1,6 +1,7 @@
 //! Runs the program as its users do.
 
 #![allow(dead_code, reason = "each test file uses its part")]
+#![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
