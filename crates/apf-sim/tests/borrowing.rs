@@ -58,7 +58,7 @@ fn system<'a>() -> RequestAttributes<'a> {
 }
 
 fn step(server: &mut Server, now: u64) {
-    server.adjust(now, &mut Grants::default());
+    server.adjust(now, &mut Grants::default()).unwrap();
 }
 
 /// Kubernetes PRs 113485 and 124736: the table of allocations at 600 seats.

@@ -62,7 +62,9 @@ fn a_scenario_that_breaks_a_rule_of_the_format_is_refused_with_place_and_field()
         ("calls: 10", "cals: 10", "unknown field `cals`"),
         ("margin: 0", "margin: -1", "f.yaml:5:12: scenario \"one\": expect.margin must be between 0 and 1"),
         ("margin: 0", "margin: 0, averages: [1, 2]", "expect.averages must have 1 entries"),
-        ("exec: 1s", "exec: 1s, split: true", "expect has 1 entries, must have 2"),
+        ("exec: 1s", "exec: 1s, split: true", "split needs at least 2 threads and 2 calls"),
+        ("threads: 1, calls: 10", "threads: 2, split: true, calls: 10", "expect has 1 entries, must have 2"),
+        ("threads: 1", "threads: 4000000000", "threads must be 1 to 1000000"),
         ("name: one", "title: one", "unknown field `title`"),
         ("  eval: 10s\n", "", "missing field `eval`"),
     ] {

@@ -65,7 +65,8 @@ fn assert_adds_up(report: &ReplayReport) {
     let of_clients: u64 = clients.iter().map(|row| row.traffic.requests).sum();
     assert_eq!(sum(&report.report, |traffic| traffic.requests), replayed.requests);
     assert_eq!((of_schemas, of_clients), (replayed.requests, replayed.requests));
-    assert_eq!(replayed.requests + replayed.long_running + replayed.unclassifiable, report.counts.requests);
+    let not_sent = replayed.long_running + replayed.unauthenticated + replayed.unclassifiable;
+    assert_eq!(replayed.requests + not_sent, report.counts.requests);
 }
 
 #[test]
@@ -274,4 +275,29 @@ fn a_server_without_seats_is_refused() {
     let configuration = Configuration::built_in(BuiltIn::Suggested);
     let refused = replay::run(&log, &configuration, &Options::new(0, Mode::Exact), &mut |_| {});
     assert!(refused.unwrap_err().to_string().contains("must be from 1 to"));
+}
+
+#[test]
+fn requests_that_never_reached_the_queues_are_counted_and_not_sent() {
+    let event = |id: &str, user: &str, code: u16, uri: &str| {
+        format!(
+            "{{\"kind\":\"Event\",\"apiVersion\":\"audit.k8s.io/v1\",\"auditID\":\"{id}\",\"stage\":\"ResponseComplete\",\
+             \"requestURI\":\"{uri}\",\"verb\":\"get\",\"user\":{{{user}}},\"responseStatus\":{{\"code\":{code}}},\
+             \"requestReceivedTimestamp\":\"2024-01-01T00:00:00Z\",\"stageTimestamp\":\"2024-01-01T00:00:01Z\"}}\n"
+        )
+    };
+    let alice = "\"username\":\"alice\",\"groups\":[\"system:authenticated\"]";
+    let lines = [
+        event("1", "", 401, "/api/v1/pods"),
+        event("2", alice, 401, "/api/v1/pods"),
+        event("3", alice, 200, "not a path"),
+        event("4", alice, 429, "/api/v1/pods"),
+    ];
+    let path = scratch("outside.jsonl", lines.concat().as_bytes());
+    let report =
+        replay(&read(&[Input::from_arg(path.to_str().unwrap())]), &Objects::default(), 600, Mode::Exact);
+    assert_adds_up(&report);
+    let replayed = report.replayed;
+    assert_eq!((replayed.unauthenticated, replayed.unclassifiable, replayed.requests), (1, 1, 2));
+    assert_eq!((replayed.refused_in_log, replayed.durations_from_log), (1, 1));
 }

@@ -220,7 +220,7 @@ impl Engine {
                     source.over(now, of.tag, End::Rejected, self);
                 }
             }
-            Event::Adjust => self.adjust(now),
+            Event::Adjust => self.adjust(now)?,
         }
         Ok(())
     }
@@ -366,10 +366,10 @@ impl Engine {
         }
     }
 
-    fn adjust(&mut self, now: u64) {
+    fn adjust(&mut self, now: u64) -> Result<(), Error> {
         let before = limits::state(&self.server);
         let (server, mut starts) = self.split();
-        server.adjust(now, &mut starts);
+        server.adjust(now, &mut starts).map_err(|error| Error::new(error.to_string()))?;
         self.limits.note(&self.server, now, "period");
         let mut next = now.saturating_add(ADJUSTMENT_PERIOD);
         // While nothing is in flight and an adjustment changes nothing at all, all further ones do not either.
@@ -378,6 +378,7 @@ impl Engine {
             next += (event - next) / ADJUSTMENT_PERIOD * ADJUSTMENT_PERIOD;
         }
         self.events.push(next, Event::Adjust);
+        Ok(())
     }
 
     fn split(&mut self) -> (&mut Server, Starts<'_>) {

@@ -78,6 +78,8 @@ pub struct Replayed {
     pub by_object_ref: u64,
     /// Not sent: exec, attach, port-forward, proxy and log requests, which are never queued.
     pub long_running: u64,
+    /// Not sent: answered 401 without a user, which happens before priority and fairness.
+    pub unauthenticated: u64,
     /// Not sent: neither `requestURI` nor `objectRef` says what was asked for.
     pub unclassifiable: u64,
 }
@@ -183,6 +185,11 @@ fn notes(options: &Options, replayed: &Replayed) -> Vec<String> {
 impl Sender<'_> {
     fn send(&mut self, now: u64, index: usize, engine: &mut Engine) -> Result<(), Error> {
         let request = &self.log.requests[index];
+        let identity = &self.log.identities[request.identity as usize];
+        if request.code == 401 && identity.user.is_empty() {
+            self.replayed.unauthenticated += 1;
+            return Ok(());
+        }
         let Some(prepared) = prepare::prepare(request) else {
             self.replayed.unclassifiable += 1;
             return Ok(());
@@ -199,7 +206,6 @@ impl Sender<'_> {
         self.replayed.durations_from_model += u64::from(timing != Timing::Log);
         self.replayed.refused_in_log += u64::from(timing == Timing::ModelAsRefused);
 
-        let identity = &self.log.identities[request.identity as usize];
         let server = engine.server();
         let found = server.classify(&prepared.info.attributes(&identity.user, &identity.groups));
         let seats = if prepared.info.verb == "list" {

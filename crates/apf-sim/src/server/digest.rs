@@ -13,7 +13,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// The configuration cannot be digested; nothing has changed.
+    /// The configuration cannot be digested, and nothing has changed; or there is no memory for the queues of a level.
     pub fn reconfigure(
         &mut self,
         now: u64,
@@ -31,8 +31,7 @@ impl Server {
         self.objects = objects;
         self.generation += 1;
         self.install(now)?;
-        self.adjust(now, sink);
-        Ok(())
+        self.adjust(now, sink).map(|_| ())
     }
 
     /// Brings the levels in line with the plan: new ones are made, others get their limits, the rest is removed. Queues and

@@ -165,7 +165,7 @@ impl Server {
         let mut server =
             Server { options, objects, plan, levels: Vec::new(), keys: Vec::new(), generation: 0 };
         server.install(now)?;
-        server.adjust(now, &mut apf_core::TakeAll);
+        server.adjust(now, &mut apf_core::TakeAll)?;
         Ok(server)
     }
 

@@ -121,6 +121,9 @@ const TABLE_HASHES: [u64; 2] = [1_001_001_001, 2_002_002_002];
 const TABLE_CALLS: u32 = 25;
 const TABLE_EXEC: u64 = 1_000_000_000;
 
+/// More threads are a slip of the pen.
+const MOST_THREADS: u32 = 1_000_000;
+
 /// Reads every scenario of a file; a table row is one, named `NAME[ROW]`.
 pub(super) fn read(text: &str, name: &str) -> Result<Vec<Scenario>, Error> {
     let entries: Vec<Entry> = yaml::read(text, name)?;
@@ -288,8 +291,11 @@ impl Entry {
         if client.exec.0.checked_add(client.think.0).is_none_or(|cycle| cycle <= 0) {
             return Err(refuse("think must not be so negative that a call starts before the one before it"));
         }
-        if client.threads == 0 || client.calls == 0 {
-            return Err(refuse("threads and calls must be at least 1"));
+        if !(1..=MOST_THREADS).contains(&client.threads) || client.calls == 0 {
+            return Err(refuse(&format!("threads must be 1 to {MOST_THREADS}, calls at least 1")));
+        }
+        if client.split && (client.threads < 2 || client.calls < 2) {
+            return Err(refuse("split needs at least 2 threads and 2 calls: it halves both"));
         }
         if client.initial_seats == 0 {
             return Err(refuse("initial_seats must be at least 1"));

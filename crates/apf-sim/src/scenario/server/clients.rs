@@ -107,7 +107,7 @@ impl<'a> Clients<'a> {
                     }
                 }
                 Load::Open { .. } => {
-                    let first = client.start + self.gap(index);
+                    let first = client.start.saturating_add(self.gap(index));
                     engine.set_timer(first, Timer::Arrivals { client: index }.number());
                 }
             }

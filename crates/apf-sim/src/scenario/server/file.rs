@@ -172,6 +172,9 @@ struct ChangeFields {
 /// How long a rejected closed-loop caller stays away unless the file says otherwise: the lowest `Retry-After`.
 const DEFAULT_BACKOFF: Distribution = Distribution::Constant(1_000_000_000);
 
+/// More threads, or arrivals at one instant, are a slip of the pen.
+const MOST_AT_ONCE: u32 = 1_000_000;
+
 /// More arrivals than this are one in a nanosecond.
 const HIGHEST_RATE: f64 = 1e9;
 
@@ -321,8 +324,9 @@ impl Reader<'_> {
     fn closed(&self, placed: &Placed<ClosedFields>) -> Result<Load, Error> {
         let ClosedFields { threads, calls, think, backoff } = placed.value;
         let backoff = backoff.unwrap_or(DEFAULT_BACKOFF);
-        if threads == 0 || calls == Some(0) {
-            return Err(yaml::refuse(placed, self.name, "closed: threads and calls must be at least 1"));
+        if !(1..=MOST_AT_ONCE).contains(&threads) || calls == Some(0) {
+            let message = format!("closed: threads must be 1 to {MOST_AT_ONCE}, calls at least 1");
+            return Err(yaml::refuse(placed, self.name, message));
         }
         if backoff.is_zero() {
             return Err(yaml::refuse(placed, self.name, "closed.backoff must be longer than 0"));
@@ -341,8 +345,10 @@ impl Reader<'_> {
             ));
         }
         let arrivals = arrivals.unwrap_or(Arrivals::Poisson);
-        if (arrivals == Arrivals::Bursts) != burst.is_some() || burst == Some(0) {
-            let message = "open.burst, at least 1, is needed with arrivals: bursts and nowhere else";
+        let is_bursty = arrivals == Arrivals::Bursts;
+        if is_bursty != burst.is_some() || !(1..=MOST_AT_ONCE).contains(&burst.unwrap_or(1)) {
+            let message =
+                format!("open.burst, 1 to {MOST_AT_ONCE}, is needed with arrivals: bursts and nowhere else");
             return Err(yaml::refuse(placed, self.name, message));
         }
         Ok(Load::Open { rate, arrivals, burst: burst.unwrap_or(1) })
