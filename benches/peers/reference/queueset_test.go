@@ -28,14 +28,14 @@ const (
 var levels int
 
 // newQueueSet makes a queue set as the API server makes it: real clock, registered metrics, seat-demand integrator.
-func newQueueSet(b *testing.B, queues, limit int) fq.QueueSet {
+func newQueueSet(b *testing.B, queues, hand, limit int) fq.QueueSet {
 	metrics.Register()
 	levels++
 	name := fmt.Sprintf("level-%d", levels)
 	labels := []string{name}
 	clock := eventclock.Real{}
 	completer, err := queueset.NewQueueSetFactory(clock).BeginConstruction(
-		fq.QueuingConfig{Name: name, DesiredNumQueues: queues, QueueLengthLimit: queueLengthLimit, HandSize: handSize},
+		fq.QueuingConfig{Name: name, DesiredNumQueues: queues, QueueLengthLimit: queueLengthLimit, HandSize: hand},
 		metrics.RatioedGaugeVecPhasedElementPair(metrics.PriorityLevelConcurrencyGaugeVec, 1, 1, labels),
 		metrics.PriorityLevelExecutionSeatsGaugeVec.NewForLabelValuesSafe(0, 1, labels),
 		metrics.NewUnionGauge(fq.NewNamedIntegrator(clock, name), metrics.ApiserverSeatDemands.NewForLabelValuesSafe(0, 1, labels)),
@@ -67,7 +67,7 @@ func start(qs fq.QueueSet, ctx context.Context, hash uint64, note fq.QueueNoteFn
 func BenchmarkIdle(b *testing.B) {
 	for _, queues := range []int{64, 128, 1024, 4096} {
 		b.Run(fmt.Sprintf("queues=%d", queues), func(b *testing.B) {
-			qs := newQueueSet(b, queues, seats)
+			qs := newQueueSet(b, queues, handSize, seats)
 			ctx := context.Background()
 			var sequence hashes
 			execute := func() {}
@@ -84,7 +84,7 @@ func BenchmarkIdle(b *testing.B) {
 func BenchmarkSaturated(b *testing.B) {
 	for _, queues := range []int{64, 128, 1024, 4096} {
 		b.Run(fmt.Sprintf("queues=%d", queues), func(b *testing.B) {
-			qs := newQueueSet(b, queues, seats)
+			qs := newQueueSet(b, queues, handSize, seats)
 			ctx := context.Background()
 			var sequence hashes
 			execute := func() {}

@@ -121,7 +121,7 @@ const READ_WITH_CARE: &str = "
 | --- | --- |
 | idle | a request arrives at a level where nothing waits, executes and finishes |
 | saturated | 16 seats, all taken; two requests wait per queue on average; the oldest executing request finishes, which starts another one, and a new one arrives and waits |
-| host-idle, host-saturated | the same with a mutex and a reading of the clock around each of the two events, as a host has them |
+| host-idle, host-saturated | the same with a mutex and a reading of the clock for each of the two events, as a host has them |
 | rejected | a request arrives at a level with full queues |
 | cancelled | a request arrives at a saturated level, waits and is cancelled |
 | deal | a hand of 5 is dealt |
