@@ -92,6 +92,13 @@ fn a_row_that_misses_its_expectation_does_not_hold() {
 }
 
 #[test]
+fn at_equal_times_the_next_call_comes_before_the_end_of_the_execution() {
+    // On a level that refuses what does not fit, the second call finds the first still executing.
+    let report = check(&ONE.replace("queues: 1,", "queues: 0,").replace("all_requests: true", ""));
+    assert_eq!((report.rows[0].calls, report.rows[0].rejected), (2, 1));
+}
+
+#[test]
 fn the_default_mode_is_as_fair_as_the_reference() {
     let scenario = Scenario::parse(include_str!("data/fairness.yaml"), "", Path::new("")).unwrap();
     let options = RunOptions { mode: Some(apf_core::Mode::Default), ..RunOptions::default() };
