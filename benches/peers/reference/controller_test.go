@@ -99,7 +99,9 @@ func BenchmarkController(b *testing.B) {
 			}
 			var found string
 			executed := 0
-			note := func(_ *flowcontrol.FlowSchema, level *flowcontrol.PriorityLevelConfiguration, _ string) { found = level.Name }
+			note := func(_ *flowcontrol.FlowSchema, level *flowcontrol.PriorityLevelConfiguration, _ string) {
+				found = level.Name
+			}
 			estimate := func() request.WorkEstimate { return request.WorkEstimate{InitialSeats: 1} }
 			queued := func(bool) {}
 			execute := func() { executed++ }
