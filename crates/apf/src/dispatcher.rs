@@ -15,6 +15,7 @@ use crate::admit::{self, Admit, AnyAdmit, OwnedAdmit};
 use crate::arena::Arena;
 use crate::clock::Clock;
 use crate::configure::{ADJUSTMENT_PERIOD, Configuration};
+use crate::details::{Details, LevelCopy};
 use crate::engine::{Begun, Engine, Request, Snapshot};
 use crate::permit::{AnyPermit, OwnedPermit, Permit};
 use crate::rejected::AdmitError;
@@ -46,6 +47,7 @@ pub struct Builder {
     clock: Option<Clock>,
     wait_limit: Duration,
     wait_limits: HashMap<String, u64>,
+    keep_details: bool,
 }
 
 /// Why there is no dispatcher.
@@ -135,6 +137,13 @@ impl Builder {
         self
     }
 
+    /// Keeps of each request what debug dumps show, at the price of a lock and several allocations a request.
+    #[must_use]
+    pub const fn keep_details(mut self) -> Self {
+        self.keep_details = true;
+        self
+    }
+
     /// Makes the dispatcher and, unless its clock is manual, the thread that serves its timers.
     ///
     /// # Errors
@@ -157,6 +166,7 @@ impl Builder {
             snapshot: ArcSwap::from_pointee(Snapshot { plan: empty, flows: Vec::new() }),
             configuration: Mutex::new(Configuration::default()),
             timers: Arc::new(Timers::default()),
+            details: self.keep_details.then(Details::default),
             fair_fraction: AtomicU64::new(0),
             process: std::process::id(),
         });
@@ -193,6 +203,7 @@ impl Dispatcher {
             clock: None,
             wait_limit: Duration::from_secs(15),
             wait_limits: HashMap::new(),
+            keep_details: false,
         }
     }
 
@@ -273,6 +284,15 @@ impl Dispatcher {
     /// Waits for its turn at each level.
     pub fn stats(&self) -> Stats {
         Stats::read(&self.engine)
+    }
+
+    /// Copies of all levels, by name, to make debug dumps from.
+    ///
+    /// # Blocking
+    ///
+    /// Waits for its turn at each level, and keeps the level's role while it copies: not for busy monitoring.
+    pub fn copy_levels(&self) -> Vec<LevelCopy> {
+        self.engine.copy_levels()
     }
 
     /// Does what is due by the clock's time: for hosts with a manual clock. Others have a thread for it.

@@ -15,6 +15,7 @@ use crate::arena::Arena;
 use crate::clock::Clock;
 use crate::configure::Configuration;
 use crate::counters::Counters;
+use crate::details::Details;
 use crate::gate::{Decision, Request as GateRequest, StartError, Started, Ticket, Withdrawn};
 use crate::level::LevelSlot;
 use crate::rejected::{AdmitError, Rejected};
@@ -38,6 +39,8 @@ pub struct Engine {
     pub(crate) snapshot: ArcSwap<Snapshot>,
     pub(crate) configuration: Mutex<Configuration>,
     pub(crate) timers: Arc<Timers>,
+    /// Present where the host has asked for it.
+    pub(crate) details: Option<Details>,
     /// Bits of the gauge `seat_fair_frac`.
     pub(crate) fair_fraction: AtomicU64,
     /// The process that serves the timers.
@@ -179,11 +182,13 @@ impl Engine {
             let wanted = request.work.max_seats();
             return match started {
                 Started::Running(ticket) => {
+                    self.note(flow, &ticket, request, classified.distinguisher);
                     let seats = level.gate.request(&ticket).map_or(wanted, |r| r.work.max_seats());
                     self.count(flow, |counters| counters.admitted(seats as i64));
                     Ok(Begun::Running(Admitted { flow, seats, arrival: now, start: now }, ticket))
                 }
                 Started::Pending(ticket) => {
+                    self.note(flow, &ticket, request, classified.distinguisher);
                     self.count(flow, |counters| counters.queued(wanted as i64));
                     let own = request.wait_limit.map_or(u64::MAX, |limit| limit.as_nanos() as u64);
                     let limit =
@@ -203,6 +208,18 @@ impl Engine {
         }
     }
 
+    fn note(&self, flow: Flow, ticket: &Ticket, request: &Request<'_>, distinguisher: &str) {
+        if let Some(details) = &self.details {
+            details.note(flow, ticket, &request.attributes, self.schema_name(flow), distinguisher);
+        }
+    }
+
+    fn forget_details(&self, flow: Flow, ticket: &Ticket) {
+        if let Some(details) = &self.details {
+            details.forget(flow, ticket);
+        }
+    }
+
     /// A waiting request has been decided.
     pub(crate) fn settle(
         &self,
@@ -217,6 +234,7 @@ impl Engine {
             }
             Decision::Refused(reason) => {
                 let Waiting { flow, wanted, arrival, ticket, .. } = waiting;
+                self.forget_details(flow, &ticket);
                 if let Some(level) = self.level(flow) {
                     level.gate.forget(ticket);
                 }
@@ -241,6 +259,7 @@ impl Engine {
         let now = self.clock.now();
         let Some(level) = self.level(waiting.flow) else { return Err(AdmitError::OutOfMemory) };
         let (Wait { flow, wanted, arrival }, ticket) = waiting.apart();
+        self.forget_details(flow, &ticket);
         let reason = match level.gate.cancel(now, ticket, cause) {
             Withdrawn::Running(ticket) => {
                 return Ok(self.granted(&Wait { flow, wanted, arrival }, ticket, now));
@@ -258,6 +277,7 @@ impl Engine {
         let now = self.clock.now();
         let Some(level) = self.level(waiting.flow) else { return };
         let (Wait { flow, wanted, arrival }, ticket) = waiting.apart();
+        self.forget_details(flow, &ticket);
         let reason = match level.gate.cancel(now, ticket, Cause::Caller) {
             Withdrawn::Running(ticket) => {
                 level.gate.finish(now, ticket);
@@ -272,6 +292,7 @@ impl Engine {
     /// A running request ends.
     pub(crate) fn finish(&self, admitted: &Admitted, ticket: Ticket) {
         let now = self.clock.now();
+        self.forget_details(admitted.flow, &ticket);
         if let Some(level) = self.level(admitted.flow) {
             level.gate.finish(now, ticket);
         }

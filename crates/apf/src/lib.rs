@@ -15,7 +15,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-#![cfg_attr(not(feature = "std"), no_std)]
+#![cfg_attr(not(any(feature = "std", loom, shuttle)), no_std)]
 
 extern crate alloc;
 
@@ -32,6 +32,8 @@ pub mod clock;
 mod configure;
 #[cfg(feature = "std")]
 mod counters;
+#[cfg(feature = "std")]
+mod details;
 #[cfg(feature = "std")]
 mod dispatcher;
 #[cfg(feature = "std")]
@@ -56,6 +58,7 @@ pub use {
     admit::{Admit, AnyAdmit, OwnedAdmit},
     apf_config::attributes::RequestAttributes,
     apf_core::{FlowHash, Mode, Reason, WorkEstimate},
+    details::{LevelCopy, RequestDetails},
     dispatcher::{BuildError, Builder, Dispatcher},
     engine::{Engine, EngineRef, Request},
     permit::{AnyPermit, OwnedPermit, Permit},

@@ -116,6 +116,13 @@ pub struct Ticket {
     gate: u32,
 }
 
+impl Ticket {
+    /// The token of its request in the level's views.
+    pub fn token(&self) -> u64 {
+        u64::from(self.index)
+    }
+}
+
 /// What became of a start.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Started {
