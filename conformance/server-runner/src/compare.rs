@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::server::Run;
+use crate::server::{LooseLimit, Run};
 use crate::wire::{Answer, Case, CaseResult, LevelState};
 
 /// What a comparison found.
@@ -38,8 +38,8 @@ pub fn compare(case: &Case, ours: &Run, theirs: &CaseResult) -> Verdict {
         if our_answer == their_answer {
             continue;
         }
-        let near_half = ours.near_half.get(step).map(Vec::as_slice).unwrap_or_default();
-        if !near_half.is_empty() && same_but_for_rounding(our_answer, their_answer, near_half) {
+        let loose = ours.loose.get(step).map(Vec::as_slice).unwrap_or_default();
+        if !loose.is_empty() && same_but_for_rounding(our_answer, their_answer, loose) {
             return Verdict::RoundedApart(step);
         }
         let what = case.steps.get(step).map(|step| serde_json::to_string(step).unwrap_or_default());
@@ -53,11 +53,12 @@ pub fn compare(case: &Case, ours: &Run, theirs: &CaseResult) -> Verdict {
     Verdict::Same
 }
 
-fn same_but_for_rounding(ours: &Answer, theirs: &Answer, near_half: &[String]) -> bool {
+fn same_but_for_rounding(ours: &Answer, theirs: &Answer, loose: &[LooseLimit]) -> bool {
     let mut ours = ours.clone();
     let pairs = levels_mut(&mut ours).into_iter().flatten().zip(levels(theirs).into_iter().flatten());
     for (our, their) in pairs {
-        if near_half.contains(&our.name) && (our.current - their.current).abs() == 1 {
+        let difference = (our.current - their.current).abs();
+        if loose.iter().any(|loose| loose.level == our.name && difference <= loose.by) {
             our.current = their.current;
             our.applied = their.applied;
             our.occupied = their.occupied;

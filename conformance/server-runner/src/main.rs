@@ -105,10 +105,7 @@ fn check(options: &Options) -> Result<(), String> {
             Verdict::Same => {}
             Verdict::RoundedApart(step) => {
                 rounded += 1;
-                println!(
-                    "{}: ended at step {step}, where a limit next to a half was rounded apart",
-                    case.name
-                );
+                println!("{}: ended at step {step}, where a limit was rounded apart", case.name);
             }
             Verdict::Different(difference) => {
                 let number = configurations + options.only.unwrap_or(0);
@@ -132,12 +129,18 @@ fn check(options: &Options) -> Result<(), String> {
         coverage.resource_requests + coverage.url_requests
     );
     println!(
-        "{rounded} cases ended where a limit next to a half was rounded apart, {early} where the reference would remove a queue twice"
+        "{rounded} cases ended where a limit was rounded apart, {early} where the reference would remove a queue twice"
     );
     if options.only.is_some() {
         return Ok(());
     }
-    let missed = coverage.missed(options.configs);
+    let mut missed = coverage.missed(options.configs);
+    let most = (options.configs / 20).max(1);
+    for (what, ended) in [("rounded apart", rounded), ("ended before their last step", early)] {
+        if ended > most {
+            missed.push(format!("cases {what}: {ended}, must be at most {most}"));
+        }
+    }
     if missed.is_empty() {
         Ok(())
     } else {

@@ -19,15 +19,27 @@ use crate::wire::{
 };
 
 /// An allocation this close to a half may be rounded either way: the reference sums in random order.
-const NEAR_HALF: f64 = 1e-6;
+const LEAST_ERROR: f64 = 1e-6;
+
+/// A target below this counts as this, on both sides.
+const LEAST_TARGET: f64 = 0.001;
+
+/// A current limit that the order of a sum may change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LooseLimit {
+    /// Name of the level.
+    pub level: String,
+    /// By how many seats at most.
+    pub by: i64,
+}
 
 /// Our side of a case.
 #[derive(Debug, Default)]
 pub struct Run {
     /// An answer for each step that was run.
     pub answers: Vec<Answer>,
-    /// By step: the levels whose new limit was within rounding error of a half.
-    pub near_half: Vec<Vec<String>>,
+    /// By step: the current limits that are within rounding error of another one.
+    pub loose: Vec<Vec<LooseLimit>>,
     /// Whether the case ended before its last step, where the reference would remove a queue twice.
     pub ended_early: bool,
     /// What was met.
@@ -50,7 +62,7 @@ pub fn run(case: &Case) -> Result<Run, String> {
             break;
         }
         run.answers.push(answer);
-        run.near_half.push(std::mem::take(&mut server.near_half));
+        run.loose.push(std::mem::take(&mut server.loose));
     }
     Ok(run)
 }
@@ -59,7 +71,7 @@ struct Server {
     objects: Objects,
     inner: apf_sim::server::Server,
     in_flight: BTreeMap<u64, (LevelKey, RequestId)>,
-    near_half: Vec<String>,
+    loose: Vec<LooseLimit>,
     /// Whether a level has refused to remove a queue twice, where the reference goes on and breaks.
     refused_a_removal: bool,
 }
@@ -70,13 +82,7 @@ impl Server {
         let options = ServerOptions::new(Mode::Exact);
         let inner = apf_sim::server::Server::new(options, objects.clone(), server_limit, 0)
             .map_err(|error| error.to_string())?;
-        Ok(Self {
-            objects,
-            inner,
-            in_flight: BTreeMap::new(),
-            near_half: Vec::new(),
-            refused_a_removal: false,
-        })
+        Ok(Self { objects, inner, in_flight: BTreeMap::new(), loose: Vec::new(), refused_a_removal: false })
     }
 
     fn step(&mut self, step: &Step, coverage: &mut Coverage) -> Result<Answer, String> {
@@ -99,7 +105,7 @@ impl Server {
             Step::Finish { at, handle } => self.end(*at, *handle, false, coverage),
             Step::Cancel { at, handle } => self.end(*at, *handle, true, coverage),
             Step::Adjust { at } => {
-                self.inner.adjust(*at, &mut TakeAll);
+                self.inner.adjust(*at, &mut TakeAll).map_err(|error| error.to_string())?;
                 self.note_adjustment(coverage);
                 Ok(Answer { adjusted: Some(self.states()), ..Answer::default() })
             }
@@ -190,13 +196,7 @@ impl Server {
         let mut adjusted = vec![Adjusted::default(); borrowers.len()];
         let outcome = adjust(Mode::Exact, &borrowers, &mut adjusted);
         coverage.adjusted(outcome, &borrowers, &adjusted);
-        let near: Vec<String> = self
-            .planned()
-            .zip(borrowers.iter().zip(&adjusted))
-            .filter(|(_, (borrower, adjusted))| near_half(outcome, borrower, adjusted))
-            .map(|((planned, _), _)| planned.name.clone())
-            .collect();
-        self.near_half.extend(near);
+        self.loose.extend(loose_limits(outcome, &borrowers, &adjusted, self.inner.plan().levels()));
     }
 
     /// The levels, by name.
@@ -330,14 +330,32 @@ impl Server {
     }
 }
 
-/// Whether the level's exact allocation is so near a half that the order of a sum decides.
-fn near_half(outcome: Outcome, borrower: &Borrower, adjusted: &Adjusted) -> bool {
-    let Outcome::Fair { proportion } = outcome else { return false };
-    if borrower.exempt {
-        return false;
-    }
-    let allocation = proportion * adjusted.target.max(0.001);
-    (allocation.fract() - 0.5).abs() <= NEAR_HALF.max(allocation * 1e-12)
+/// The limits that may come out differently when sums are taken in another order. An allocation is a proportion
+/// of the level's target; the proportion is what is left over a sum of targets from which the targets of levels that
+/// have reached their upper limit were taken out again, and so inherits the rounding errors of the larger sum.
+fn loose_limits(
+    outcome: Outcome,
+    borrowers: &[Borrower],
+    adjusted: &[Adjusted],
+    levels: &[PlannedLevel],
+) -> Vec<LooseLimit> {
+    let Outcome::Fair { proportion } = outcome else { return Vec::new() };
+    let limited = || borrowers.iter().zip(adjusted).zip(levels).filter(|((borrower, _), _)| !borrower.exempt);
+    let target = |adjusted: &Adjusted| adjusted.target.max(LEAST_TARGET);
+    let sum: f64 = limited().map(|((_, adjusted), _)| target(adjusted)).sum();
+    let growing: f64 = limited()
+        .filter(|((borrower, adjusted), _)| proportion * target(adjusted) < f64::from(borrower.limits.max))
+        .map(|((_, adjusted), _)| target(adjusted))
+        .sum();
+    let error = borrowers.len() as f64 * f64::EPSILON * sum / growing.max(LEAST_TARGET);
+    limited()
+        .filter_map(|((_, adjusted), level)| {
+            let allocation = proportion * target(adjusted);
+            let error = LEAST_ERROR.max(allocation * error);
+            ((allocation.fract() - 0.5).abs() <= error)
+                .then(|| LooseLimit { level: level.name.clone(), by: 1 + (2.0 * error) as i64 })
+        })
+        .collect()
 }
 
 fn state(planned: &PlannedLevel, level: &ServerLevel) -> LevelState {
