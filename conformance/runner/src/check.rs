@@ -120,7 +120,7 @@ pub fn check(plan: &Plan) -> Result<Outcome, Failure> {
         Consumed::Same { exercised, traces } => Ok(Outcome::Same { exercised, traces }),
         Consumed::Different(job, found, same_before) => {
             let mut reference = Reference::start(&plan.program, &[])?;
-            let (trace, found) = minimise(&job.generated.trace, found, &mut reference, 300)?;
+            let (trace, found) = minimise(&job.generated.trace, found, &mut reference, 5_000)?;
             let saved = match &plan.regressions {
                 Some(folder) => Some(save(folder, plan.seed, (job.config, job.part), &trace, &found)?),
                 None => None,

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use apf_core::Level;
+
 use crate::Failure;
 use crate::driver::{self, Driver};
 use crate::reference::Reference;
@@ -29,8 +31,15 @@ pub fn first_difference(ours: &[String], theirs: &[String], events: usize) -> Op
     })
 }
 
-/// Our lines, up to where the reference would remove a queue a second time or the core fails (the
-/// failure is the last line then).
+/// Whether R may move by 2^62 units or more in one step: near 2^63 the conversion from a float differs
+/// between languages, so nothing can be compared from there on.
+fn steps_too_far(level: &Level, at: u64) -> bool {
+    let units = u128::from(level.concurrency_limit()) * u128::from(at.abs_diff(level.now())) / 10;
+    units >= 1 << 62
+}
+
+/// Our lines for the events that can be compared: up to a step of R that is too long, to where the
+/// reference would remove a queue a second time, or to a failure of the core (the last line then).
 ///
 /// # Errors
 ///
@@ -39,6 +48,9 @@ pub fn our_lines(trace: &Trace) -> Result<Vec<String>, Failure> {
     let mut driver = Driver::new(trace.mode, trace.level, trace.start)?;
     let mut lines = Vec::with_capacity(trace.events.len());
     for (number, event) in (1..).zip(&trace.events) {
+        if steps_too_far(driver.level(), event.at) {
+            break;
+        }
         if let Err(failure) = driver.apply(event) {
             lines.push(format!("{number} error {failure}"));
             break;

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use apf_core::{
-    Answer, Arrival, Arrived, Cancelled, Counters, Grant, Level, Mode, Reason, RequestId, Sink, WorkEstimate,
+    Answer, Arrival, Arrived, Cancelled, Counters, Grant, Level, Mode, Reason, RequestId, RequestState, Sink,
+    WorkEstimate,
 };
 
 use crate::Failure;
@@ -80,6 +81,13 @@ impl Driver {
     /// The requests that execute.
     pub fn executing(&self) -> &Roster {
         &self.requests.executing
+    }
+
+    /// The first request, waiting or executing, of the queue with index 0, if its queue has one.
+    pub fn in_first_queue(&self) -> Option<(u64, RequestState)> {
+        let waiting = self.level.waiting(0).next();
+        let request = waiting.or_else(|| self.level.executing().find(|request| request.queue == Some(0)))?;
+        Some((request.token, request.state))
     }
 
     /// Events so far that named a request in the wrong state.

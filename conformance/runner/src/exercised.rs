@@ -26,6 +26,8 @@ pub struct Exercised {
     pub queues_removed: u64,
     /// Events after which the robin index had become -1.
     pub robin_at_minus_one: u64,
+    /// Events in which a walk without a dispatch turned the robin index from -1 into the last one.
+    pub robin_turned: u64,
     /// Epochs advanced.
     pub epochs: u64,
     /// Epoch advances during which a reading underflowed.
@@ -50,7 +52,7 @@ struct Row {
 }
 
 impl Exercised {
-    fn rows(&self) -> [Row; 16] {
+    fn rows(&self) -> [Row; 17] {
         let row = |name, count, per_million| Row { name, count, per_million };
         [
             row("queued", self.queued, 100_000),
@@ -58,13 +60,14 @@ impl Exercised {
             row("rejected: concurrency-limit", self.concurrency_limit, 5_000),
             row("rejected: time-out", self.time_out, 10_000),
             row("cancelled", self.cancelled, 10_000),
-            row("final seats trimmed", self.trimmed, 2_000),
+            row("final seats trimmed", self.trimmed, 1_000),
             row("wide head blocked", self.no_accommodation, 20_000),
             row("queues removed", self.queues_removed, 1_000),
             row("robin index at -1", self.robin_at_minus_one, 40),
-            row("epochs advanced", self.epochs, 40),
-            row("epochs advanced with underflow", self.failed_epochs, 20),
-            row("clock steps back", self.backward_steps, 2_000),
+            row("robin index turned from -1", self.robin_turned, 10),
+            row("epochs advanced", self.epochs, 20),
+            row("epochs advanced with underflow", self.failed_epochs, 10),
+            row("clock steps back", self.backward_steps, 1_000),
             row("zero-length steps", self.zero_steps, 50_000),
             row("seat demand reports", self.demands, 2_000),
             row("events skipped", self.skipped, 1_000),
@@ -72,10 +75,9 @@ impl Exercised {
         ]
     }
 
-    /// The least count for `events` events out of a rate; a run of 50,000 events or more needs at least one.
+    /// The least count for `events` events out of a rate.
     fn minimum(per_million: u64, events: u64) -> u64 {
-        let scaled = per_million.saturating_mul(events) / 1_000_000;
-        if events >= 50_000 { scaled.max(1) } else { scaled }
+        per_million.saturating_mul(events) / 1_000_000
     }
 
     /// The names of the counts that fall short.
@@ -100,6 +102,7 @@ impl AddAssign for Exercised {
         self.no_accommodation += other.no_accommodation;
         self.queues_removed += other.queues_removed;
         self.robin_at_minus_one += other.robin_at_minus_one;
+        self.robin_turned += other.robin_turned;
         self.epochs += other.epochs;
         self.failed_epochs += other.failed_epochs;
         self.backward_steps += other.backward_steps;
@@ -140,6 +143,7 @@ mod tests {
             no_accommodation: plenty,
             queues_removed: plenty,
             robin_at_minus_one: plenty,
+            robin_turned: plenty,
             epochs: plenty,
             failed_epochs: plenty,
             backward_steps: plenty,

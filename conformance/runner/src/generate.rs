@@ -1,6 +1,6 @@
 //! Makes traces: closed-loop on our own core, whose state decides which event can come next.
 
-use apf_core::{Cause, Mode};
+use apf_core::{Cause, Mode, Queuing, RequestState};
 
 use crate::Failure;
 use crate::driver::Driver;
@@ -9,8 +9,9 @@ use crate::profile::{DAY, Profile};
 use crate::rng::Rng;
 use crate::trace::{Event, EventKind, LevelSpec, Trace};
 
-/// The latest time of a generated trace (24 years): 100 seats over all of it stay below 2^63 units of work.
-const LAST: u64 = 24 * 365 * DAY;
+/// The latest time of a generated trace (45 years): 60 seats over all of it stay below 2^63 units of
+/// work, beyond which the conversion from a float differs between languages.
+const LAST: u64 = 45 * 365 * DAY;
 
 /// A trace, what our core said to each of its events, and what that exercised.
 #[derive(Debug)]
@@ -106,6 +107,14 @@ impl Maker {
             exercised.backward_steps += u64::from(event.at < before.1);
             exercised.zero_steps += u64::from(event.at == before.1);
             exercised.robin_at_minus_one += u64::from(robin == -1 && before.2 != -1);
+            let last = self.driver.level().queues().count() as i64 - 1;
+            exercised.robin_turned += u64::from(
+                before.2 <= 0
+                    && robin == last
+                    && last > 0
+                    && counters.no_accommodation > before.0.no_accommodation
+                    && !self.driver.decisions().contains(" run:"),
+            );
             exercised.queued += u64::from(self.driver.decisions().contains(" wait:"));
             exercised.demands += u64::from(event.kind == EventKind::Demand);
             exercised.time_out += u64::from(self.driver.decisions().contains(" cancel:"));
@@ -150,6 +159,13 @@ impl Maker {
             self.left = self.rng.magnitude(5, 300);
         }
         self.left -= 1;
+        if let Some(kind) = self.emptying_first_queue() {
+            return kind;
+        }
+        if self.profile.removes_twice && self.rng.permille(4) && self.only_lingering_somewhere() {
+            self.level.queuing = Queuing::Reject;
+            return EventKind::Reconfigure(self.level);
+        }
         let (arrive, finish, cancel) = match self.phase {
             Phase::Fill => (800, 100, 2),
             Phase::Steady => (450, 450, 3),
@@ -188,6 +204,35 @@ impl Maker {
 
     fn cause(&mut self) -> Cause {
         if self.rng.permille(500) { Cause::TimeOut } else { Cause::Caller }
+    }
+
+    /// What empties queue 0, when that would take the robin index to -1.
+    fn emptying_first_queue(&mut self) -> Option<EventKind> {
+        let level = self.driver.level();
+        let wanted = match self.level.queuing {
+            Queuing::Queue { queues, .. } => queues as usize,
+            Queuing::Reject | Queuing::Exempt => 0,
+        };
+        if !self.profile.empties_first_queue || level.robin_index() != 0 || level.queues().count() <= wanted {
+            return None;
+        }
+        let (id, state) = self.driver.in_first_queue()?;
+        Some(match state {
+            RequestState::Waiting => EventKind::Cancel { id, cause: self.cause() },
+            RequestState::Executing | RequestState::Lingering => EventKind::Finish { id },
+        })
+    }
+
+    /// Whether some queue has several requests, all lingering.
+    fn only_lingering_somewhere(&self) -> bool {
+        let level = self.driver.level();
+        let lingering: Vec<_> =
+            level.requests().filter(|r| r.state == RequestState::Lingering).filter_map(|r| r.queue).collect();
+        level.queues().any(|queue| {
+            queue.waiting == 0
+                && queue.executing == 0
+                && lingering.iter().filter(|index| **index == queue.index).count() > 1
+        })
     }
 
     fn executing(&mut self) -> u64 {

@@ -1,13 +1,16 @@
 //! `apf-conformance`: compares apf-core with the Kubernetes reference. See `conformance/README.md`.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line program")]
+#![allow(clippy::print_stderr, reason = "a command-line program")]
 
-use std::path::PathBuf;
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use apf_conformance::check::{self, Outcome, Plan};
 use apf_conformance::diff::{self, Difference};
 use apf_conformance::reference::Reference;
+use apf_conformance::trace::Trace;
 use apf_conformance::{Failure, driver, generate, mutate, read};
 use apf_core::Mode;
 use clap::{Parser, Subcommand, ValueEnum};
@@ -66,7 +69,7 @@ enum Command {
         /// Events in all.
         #[arg(long, default_value_t = 1_000_000)]
         events: u64,
-        /// Configurations; without it one for each 3,333 events, at least 10.
+        /// Configurations; without it one for each 3,333 events, at least 20.
         #[arg(long)]
         configs: Option<u64>,
         /// Seed.
@@ -97,9 +100,11 @@ enum ModeName {
 }
 
 fn main() -> ExitCode {
-    match run(Arguments::parse()) {
+    match run(Arguments::parse(), &mut Output(io::stdout().lock())) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
+        // Whoever read the output has seen enough of it.
+        Err(Failure::Io { cause, .. }) if cause.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("apf-conformance: {failure}");
             ExitCode::from(2)
@@ -107,7 +112,23 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: Arguments) -> Result<bool, Failure> {
+/// Standard output, whose failures are errors and not panics.
+struct Output(io::StdoutLock<'static>);
+
+impl Output {
+    fn line(&mut self, text: impl Display) -> Result<(), Failure> {
+        writeln!(self.0, "{text}").map_err(Failure::io("writing the output"))
+    }
+
+    fn difference(&mut self, trace: &Trace, found: &Difference, program: &Path) -> Result<(), Failure> {
+        self.line(format!("first difference at event {}:", found.event))?;
+        self.line(format!("  ours:      {}", found.ours))?;
+        self.line(format!("  reference: {}", found.theirs))?;
+        self.line(diff::states(trace, found.event, program)?.trim_end())
+    }
+}
+
+fn run(arguments: Arguments, out: &mut Output) -> Result<bool, Failure> {
     let program = arguments.reference.unwrap_or_else(Reference::default_program);
     match arguments.command {
         Command::Run { trace, full, verbose, mode } => {
@@ -119,88 +140,78 @@ fn run(arguments: Arguments) -> Result<bool, Failure> {
                     };
                 }
                 for line in driver::run(&trace, |event| verbose || event == full)? {
-                    println!("{line}");
+                    out.line(line)?;
                 }
-                println!("end");
+                out.line("end")?;
             }
             Ok(true)
         }
         Command::Diff { trace: file } => {
             let mut reference = Reference::start(&program, &[])?;
             for trace in read::read_file(&file)? {
-                let compared = diff::our_lines(&trace)?.len();
                 if let Some(found) = diff::compare(&trace, &mut reference)? {
-                    print_difference(&found);
-                    print!("{}", diff::states(&trace, found.event, &program)?);
+                    out.difference(&trace, &found, &program)?;
                     return Ok(false);
                 }
-                println!(
-                    "{}: {compared} of {} events compared, 0 differences",
-                    file.display(),
-                    trace.events.len()
-                );
+                let compared = diff::our_lines(&trace)?.len();
+                let all = trace.events.len();
+                out.line(format!("{}: {compared} of {all} events compared, 0 differences", file.display()))?;
             }
             Ok(true)
         }
         Command::Generate { seed, config, part, events } => {
-            print!("{}", generate::generate(seed, config, part, events)?.trace);
+            let generated = generate::generate(seed, config, part, events)?;
+            out.line(generated.trace.to_string().trim_end())?;
             Ok(true)
         }
         Command::Check { events, configs, seed, no_regressions } => {
-            let configs = configs.unwrap_or_else(|| (events / 3_333).max(10));
-            let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../regressions");
+            let configs = configs.unwrap_or_else(|| (events / 3_333).max(20));
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("regressions");
             let regressions = (!no_regressions).then_some(folder);
-            run_check(&Plan { events, configs, seed, program, regressions })
+            run_check(&Plan { events, configs, seed, program, regressions }, out)
         }
         Command::Mutate { events, seed, only } => {
-            mutate::mutate(&program, events, seed, only.as_deref(), |line| println!("{line}"))
+            mutate::mutate(&program, events, seed, only.as_deref(), |line| out.line(line))
         }
     }
 }
 
-fn run_check(plan: &Plan) -> Result<bool, Failure> {
+fn run_check(plan: &Plan, out: &mut Output) -> Result<bool, Failure> {
     if let Some(folder) = &plan.regressions {
         let mut reference = Reference::start(&plan.program, &[])?;
         let (count, different) = check::regressions(folder, &mut reference)?;
         if let Some((file, trace, found)) = different {
-            println!("regression {}:", file.display());
-            print_difference(&found);
-            print!("{}", diff::states(&trace, found.event, &plan.program)?);
+            out.line(format!("regression {}:", file.display()))?;
+            out.difference(&trace, &found, &plan.program)?;
             return Ok(false);
         }
-        println!("regressions: {count} traces, 0 differences");
+        out.line(format!("regressions: {count} traces, 0 differences"))?;
     }
     match check::check(plan)? {
         Outcome::Same { exercised, traces } => {
-            println!(
+            out.line(format!(
                 "{} events, {} configurations, {traces} traces, seed {}: 0 differences",
                 exercised.events, plan.configs, plan.seed
-            );
-            print!("{exercised}");
+            ))?;
+            out.line(exercised.to_string().trim_end())?;
             let missed = exercised.missed();
             if missed.is_empty() {
                 return Ok(true);
             }
-            println!("too little of: {}", missed.join(", "));
+            out.line(format!("too little of: {}", missed.join(", ")))?;
             Ok(false)
         }
         Outcome::Different { trace, place: (config, part), same_before, found, saved } => {
-            println!(
+            out.line(format!(
                 "1 difference, after {same_before} events that were the same (seed {}, configuration {config}, part {part})",
                 plan.seed
-            );
-            print_difference(&found);
-            print!("{}", diff::states(&trace, found.event, &plan.program)?);
+            ))?;
+            out.difference(&trace, &found, &plan.program)?;
             if let Some(path) = saved {
-                println!("shortened to {} events and saved as {}", trace.events.len(), path.display());
+                let events = trace.events.len();
+                out.line(format!("shortened to {events} events and saved as {}", path.display()))?;
             }
             Ok(false)
         }
     }
-}
-
-fn print_difference(found: &Difference) {
-    println!("first difference at event {}:", found.event);
-    println!("  ours:      {}", found.ours);
-    println!("  reference: {}", found.theirs);
 }

@@ -19,7 +19,7 @@ pub fn mutate(
     events: u64,
     seed: u64,
     only: Option<&str>,
-    mut say: impl FnMut(String),
+    mut say: impl FnMut(String) -> Result<(), Failure>,
 ) -> Result<bool, Failure> {
     let program = program.canonicalize().map_err(Failure::io(format!(
         "finding {} (conformance/README.md says how to build it)",
@@ -32,7 +32,7 @@ pub fn mutate(
     let copy = WorkspaceCopy::make()?;
     // The faultless copy must pass, or finding a difference would prove nothing.
     match copy.check(&program, events, seed)? {
-        Verdict::Same => say(format!("no fault: 0 differences in {events} events")),
+        Verdict::Same => say(format!("no fault: 0 differences in {events} events"))?,
         Verdict::Different(what) => return Err(Failure::Mutation(format!("none applied, and yet: {what}"))),
     }
     let mut found = 0;
@@ -43,12 +43,12 @@ pub fn mutate(
         match verdict? {
             Verdict::Different(what) => {
                 found += 1;
-                say(format!("{}: found, {what}", mutation.name));
+                say(format!("{}: found, {what}", mutation.name))?;
             }
-            Verdict::Same => say(format!("{}: NOT FOUND in {events} events", mutation.name)),
+            Verdict::Same => say(format!("{}: NOT FOUND in {events} events", mutation.name))?,
         }
     }
-    say(format!("{found} of {} faults found", chosen.len()));
+    say(format!("{found} of {} faults found", chosen.len()))?;
     Ok(found == chosen.len())
 }
 

@@ -12,7 +12,7 @@ pub const SECOND: u64 = 1_000 * MILLISECOND;
 /// A day.
 pub const DAY: u64 = 86_400 * SECOND;
 
-/// The families of traces. A run takes them in turn, so that ten configurations exercise everything.
+/// The families of traces. A run takes them in turn, so that a dozen configurations exercise everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Family {
     Mixed,
@@ -27,7 +27,7 @@ enum Family {
     Bursts,
 }
 
-const FAMILIES: [Family; 10] = [
+const FAMILIES: [Family; 12] = [
     Family::Mixed,
     Family::Shrinking,
     Family::Years,
@@ -38,6 +38,9 @@ const FAMILIES: [Family; 10] = [
     Family::ManyQueues,
     Family::Exempt,
     Family::Bursts,
+    // Twice: what these two are for is rare even in them.
+    Family::Lingering,
+    Family::Years,
 ];
 
 /// The parameters of one trace. Rates are in 1000ths of events.
@@ -73,6 +76,12 @@ pub struct Profile {
     pub cancel: u64,
     /// Number of different flows.
     pub flows: u64,
+    /// Whether, with more queues than wanted and queue 0 served last, its requests leave first: its
+    /// removal then takes the robin index to -1 while others wait.
+    pub empties_first_queue: bool,
+    /// Whether the level now and then stops queueing while a queue has nothing but lingering requests:
+    /// their releases then remove it more than once.
+    pub removes_twice: bool,
 }
 
 impl Profile {
@@ -97,24 +106,34 @@ impl Profile {
             requeue: 500,
             cancel: rng.between(0, 15),
             flows: rng.magnitude(1, 200),
+            empties_first_queue: false,
+            removes_twice: false,
         };
         match family {
             Family::Mixed => {}
             Family::Shrinking => {
-                profile.queues = (1, rng.between(2, 8));
-                profile.limit = (1, rng.between(2, 12));
-                profile.queue_length_limit = (1, 4);
+                profile.queues = (1, rng.between(3, 24));
+                profile.limit = (4, rng.between(10, 40));
+                profile.queue_length_limit = (1, 10);
+                profile.kinds = [960, 20, 20];
+                profile.flows = rng.between(3, 40);
+                profile.empties_first_queue = true;
                 profile.lingering = 0;
-                profile.reconfigure = rng.between(30, 80);
+                // Wide heads that block just after a removal: only then does the robin index turn from -1.
+                profile.width = rng.between(4, 20);
+                profile.wide = rng.between(200, 700);
+                profile.reconfigure = rng.between(10, 60);
                 profile.requeue = 900;
             }
             Family::Years => {
-                profile.queues = (1, rng.between(1, 4));
-                profile.limit = (rng.between(400, 900), 1000);
-                profile.width = rng.between(30, 100);
+                profile.queues = (rng.between(1, 2), rng.between(2, 8));
+                profile.limit = (rng.between(600, 900), 1000);
+                // At most 60: so wide a request may run for as long as the longest trace.
+                profile.width = rng.between(30, 60);
                 profile.wide = 950;
                 profile.queue_length_limit = (10, 50);
-                profile.step = (SECOND, 46 * DAY);
+                profile.step = (SECOND, 92 * DAY);
+                profile.flows = rng.between(1, 3);
                 profile.latency = (0, 100 * DAY);
                 profile.lingering = rng.between(0, 200);
                 profile.zero_steps = rng.between(50, 400);
@@ -135,10 +154,13 @@ impl Profile {
             }
             Family::Lingering => {
                 profile.lingering = rng.between(400, 900);
-                profile.limit = (1, rng.magnitude(2, 60));
-                profile.width = rng.between(5, 100);
-                profile.latency = (0, rng.magnitude(20 * MILLISECOND, 2 * SECOND));
-                profile.reconfigure = rng.between(0, 10);
+                profile.width = rng.between(20, 100);
+                profile.latency = (0, rng.magnitude(50 * MILLISECOND, 4 * SECOND));
+                profile.limit = (1, rng.magnitude(2, 100));
+                profile.reconfigure = rng.between(5, 30);
+                profile.requeue = 700;
+                profile.kinds = [800, 150, 50];
+                profile.removes_twice = true;
             }
             Family::ClockSteps => {
                 profile.backward_steps = rng.between(20, 150);
