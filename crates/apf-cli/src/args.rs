@@ -95,7 +95,8 @@ const REPLAY_HELP: &str = help!(
 );
 const DEMO_HELP: &str = help!(
     "  apf demo
-  apf demo --exact --details"
+  apf demo --exact --details
+  apf demo --live"
 );
 
 /// Where a configuration comes from.
@@ -365,4 +366,8 @@ pub(crate) struct Demo {
     /// Print dump_requests with the details of each request
     #[arg(long)]
     pub(crate) details: bool,
+
+    /// Run on threads and the real clock, for 48 seconds, instead of on simulated time
+    #[arg(long)]
+    pub(crate) live: bool,
 }

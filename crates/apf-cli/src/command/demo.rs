@@ -1,6 +1,8 @@
 //! `apf demo`: three deployments list pods through a level of their own, more and more of them and then fewer,
 //! while a neighbour in another level notices nothing.
 
+mod live;
+
 use std::path::Path;
 
 use apf_core::{Level, Mode};
@@ -53,7 +55,10 @@ pub(super) fn run(args: &Demo) -> Result<Outcome, Failure> {
         return Err(Failure::refused("podlister.yaml: not a scenario of a server"));
     };
     let mode = if args.exact { Mode::Exact } else { Mode::Default };
-    print::result(&opening(args.exact));
+    print::result(&opening(args));
+    if args.live {
+        return live::run(mode, args.details, scenario.objects().clone());
+    }
     let mut story = Story { stages: STAGES.iter(), before: Traffic::default(), details: args.details };
     let options = RunOptions { mode: Some(mode), seed: None };
     let report = scenario.run(&options, &mut story, &mut |_| {}).map_err(Failure::refused)?;
@@ -61,13 +66,18 @@ pub(super) fn run(args: &Demo) -> Result<Outcome, Failure> {
     Ok(Outcome::Good)
 }
 
-fn opening(exact: bool) -> String {
+fn opening(args: &Demo) -> String {
+    let mode = if args.exact { "exact" } else { "default" };
+    let time = if args.live {
+        format!("Real time on {} threads, {mode} mode.", live::THREADS)
+    } else {
+        format!("Simulated time, {mode} mode: every run prints the same.")
+    };
     format!(
         "A server of 600 seats with the built-in configuration and one more level, {LEVEL}: 12 seats, 10 queues,\n\
          handSize 4, queueLengthLimit 5. Pods of podlister-0, podlister-1 and podlister-2 list the pods of namespace demo,\n\
          again 300 ms after each answer and 1 s after a rejection. A request waits 5 s at most. A neighbour in another\n\
-         level, service account shop:web, reads ten times a second. Simulated time, {} mode: every run prints the same.\n",
-        if exact { "exact" } else { "default" },
+         level, service account shop:web, reads ten times a second. {time}\n",
     )
 }
 

@@ -56,6 +56,11 @@ impl ServerScenario {
         Ok(ServerScenario { scenario: file::read(text, name, folder)? })
     }
 
+    /// Its configuration at the start, with the built-in objects.
+    pub fn objects(&self) -> &apf_config::Objects {
+        &self.scenario.objects
+    }
+
     /// Runs the scenario.
     ///
     /// # Errors
