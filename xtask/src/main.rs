@@ -26,7 +26,8 @@ cargo xtask COMMAND
   fuzz [--target NAME] [--seconds N]
                                    the fuzz targets, each for N seconds (default 600)
   readme [--write]                 compares the outputs shown in README.md with what the commands print now
-  demo [ARGUMENTS]                 the story of a noisy list client on the real engine
+  demo [ARGUMENTS]                 the story of a noisy list client on the real engine and the real clock, 48 s
+  stress [--minutes N] [--seed N]  8 threads, 64 levels, everything at random; the books must balance (default 10)
 
 Exit codes: 0 all held, 1 something failed, 2 the command line was not understood.
 ";
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         "fuzz" => fuzz::command(args),
         "readme" => readme::command(args),
         "demo" => demo(args),
+        "stress" => stress(args),
         other => return usage(&format!("no command `{other}`")),
     };
     match result {
@@ -73,5 +75,22 @@ fn usage(message: &str) -> ExitCode {
 /// The demo is a command of the command line; this is the short way to it.
 fn demo(mut args: lexopt::Parser) -> Result<(), Stop> {
     let rest = args.raw_args().map_err(|error| Stop::Usage(error.to_string()))?;
-    shell::cargo(["run", "--quiet", "--release", "--package", "apf-cli", "--", "demo"]).args(rest).run()
+    shell::cargo(["run", "--quiet", "--release", "--package", "apf-cli", "--", "demo", "--live"])
+        .args(rest)
+        .run()
+}
+
+/// The stress run is an example of the dispatcher's crate.
+fn stress(mut args: lexopt::Parser) -> Result<(), Stop> {
+    let (mut minutes, mut seed) = (10, 1);
+    while let Some(argument) = args.next()? {
+        match argument {
+            Long("minutes") => minutes = args.value()?.parse::<u32>()?,
+            Long("seed") => seed = args.value()?.parse::<u64>()?,
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    let seconds = minutes.saturating_mul(60).to_string();
+    let run = ["run", "--quiet", "--release", "--package", "apf", "--example", "stress", "--"];
+    shell::cargo(run).args(["--seconds", &seconds, "--seed", &seed.to_string()]).run()
 }

@@ -167,7 +167,19 @@ pub(super) fn reference(effort: Effort) -> Result<Vec<Figure>, Stop> {
         Effort::Full => "2s",
     };
     let printed = program("go")
-        .args(["test", "-run", "^$", "-bench", "Idle|Saturated", "-benchmem", "-cpu", "1", "-benchtime", time, "./..."])
+        .args([
+            "test",
+            "-run",
+            "^$",
+            "-bench",
+            "Idle|Saturated",
+            "-benchmem",
+            "-cpu",
+            "1",
+            "-benchtime",
+            time,
+            "./...",
+        ])
         .within(REFERENCE)
         .read()?;
     let figures: Vec<Figure> = printed.lines().filter_map(reference_line).flatten().collect();
