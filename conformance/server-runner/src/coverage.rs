@@ -57,6 +57,7 @@ counters! {
     url_requests: 200, "non-resource requests";
     subtree_matches: 20, "URLs matched above the path";
     groupless_requests: 20, "users without groups";
+    crowded_requests: 20, "users of more than 40 groups";
     matched_user: 50, "matched by a user";
     matched_any_user: 5, "matched by user *";
     matched_group: 50, "matched by a group";
@@ -140,6 +141,7 @@ impl Coverage {
         } else {
             self.url_requests += 1;
         }
+        self.crowded_requests += u64::from(request.groups.len() > 40);
         self.groupless_requests += u64::from(request.groups.is_empty());
         match (level.queuing, &schema.spec.distinguisher_method) {
             (Queuing::Queue { queues: 2.., .. }, Some(DistinguisherMethod::ByUser)) => self.by_user += 1,

@@ -27,6 +27,14 @@ pub(crate) const GROUPS: &[&str] = &[
     "*",
 ];
 
+/// How many groups there are beside those: some users are in all of them.
+pub(crate) const CROWD: u64 = 40;
+
+/// One of the crowd's groups.
+pub(crate) fn crowd(number: u64) -> String {
+    format!("crowd-{number}")
+}
+
 pub(crate) const NAMESPACES: &[&str] = &["dev", "devel", "kube-system", "team-a"];
 
 pub(crate) const ACCOUNTS: &[&str] = &["bot", "gc", "default"];

@@ -1,6 +1,8 @@
 //! Random requests, most of them cut to fit some rule, and then perhaps changed in one place.
 
-use super::names::{API_GROUPS, API_VERBS, GROUPS, NAMESPACES, PATHS, RESOURCES, URL_VERBS, USERS};
+use super::names::{
+    API_GROUPS, API_VERBS, CROWD, GROUPS, NAMESPACES, PATHS, RESOURCES, URL_VERBS, USERS, crowd,
+};
 use super::random::Random;
 use crate::objects::{FlowSchema, NonResourceRule, ResourceRule, Subject};
 use crate::wire::{Attributes, Work};
@@ -66,6 +68,9 @@ fn anything(random: &mut Random) -> Attributes {
     };
     if random.chance(60) && !request.groups.iter().any(|group| group == "system:authenticated") {
         request.groups.push("system:authenticated".to_owned());
+    }
+    if random.chance(4) {
+        request.groups.extend((0..CROWD).map(crowd));
     }
     if random.chance(65) {
         request.is_resource = true;

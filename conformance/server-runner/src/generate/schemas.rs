@@ -1,6 +1,8 @@
 //! Random FlowSchemas: wildcards of all kinds, odd rules, references to nothing.
 
-use super::names::{ACCOUNTS, API_GROUPS, API_VERBS, GROUPS, NAMESPACES, RESOURCES, URL_VERBS, URLS, USERS};
+use super::names::{
+    ACCOUNTS, API_GROUPS, API_VERBS, CROWD, GROUPS, NAMESPACES, RESOURCES, URL_VERBS, URLS, USERS, crowd,
+};
 use super::random::Random;
 use crate::objects::{
     Condition, FlowSchema, FlowSchemaSpec, Metadata, Method, NonResourceRule, Reference, ResourceRule, Rule,
@@ -151,8 +153,9 @@ fn subject(random: &mut Random) -> Subject {
             ..Subject::default()
         },
         2 => Subject { group: Some(named("system:authenticated")), ..user("bob") },
-        3..14 => user(&name(random, USERS)),
-        14..28 => group(&name(random, GROUPS)),
+        3..6 => group(&crowd(random.below(CROWD))),
+        6..15 => user(&name(random, USERS)),
+        15..28 => group(&name(random, GROUPS)),
         _ => {
             let of_account = if random.chance(40) { "*" } else { *random.pick(ACCOUNTS) };
             account(random.pick::<&str>(&["dev", "devel", "kube-system", "", "*"]), of_account)
