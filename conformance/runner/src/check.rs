@@ -1,7 +1,6 @@
 //! Generates traces, runs them on both sides and compares every event.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -26,7 +25,7 @@ pub struct Plan {
     pub seed: u64,
     /// The reference program.
     pub program: PathBuf,
-    /// Traces that once differed: run first, and where a new one goes. `None` to leave them alone.
+    /// Where a trace that differs is saved. `None` to save none.
     pub regressions: Option<PathBuf>,
 }
 
@@ -37,7 +36,7 @@ pub enum Outcome {
     Same {
         /// What was exercised.
         exercised: Exercised,
-        /// Traces compared, those of the regressions not counted.
+        /// Traces compared.
         traces: u64,
     },
     /// A difference.
@@ -55,15 +54,12 @@ pub enum Outcome {
     },
 }
 
-/// Runs the regressions; returns how many traces there were and the first that differs.
+/// The traces of a folder, by file name; a folder that is not there has none.
 ///
 /// # Errors
 ///
-/// When a file cannot be read, or one side cannot run a trace.
-pub fn regressions(
-    folder: &Path,
-    reference: &mut Reference,
-) -> Result<(usize, Option<(PathBuf, Trace, Difference)>), Failure> {
+/// When it cannot be listed.
+pub fn trace_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     if folder.is_dir() {
         let doing = format!("listing {}", folder.display());
@@ -75,16 +71,45 @@ pub fn regressions(
         }
     }
     files.sort();
+    Ok(files)
+}
+
+/// What running a folder of stored traces showed.
+#[derive(Debug)]
+pub enum Stored {
+    /// This many traces, no difference.
+    Same(usize),
+    /// A trace that differs, its file and where.
+    Different(PathBuf, Box<Trace>, Difference),
+    /// A file whose stored lines (`.expected`) are not what the reference says.
+    Outdated(PathBuf),
+}
+
+/// Runs the stored traces of a folder on both sides, and compares the stored lines with the reference's.
+///
+/// # Errors
+///
+/// When a file cannot be read, or one side cannot run a trace.
+pub fn stored(folder: &Path, reference: &mut Reference) -> Result<Stored, Failure> {
     let mut count = 0;
-    for file in files {
+    for file in trace_files(folder)? {
+        let expected = file.with_extension("expected");
+        let text =
+            fs::read_to_string(&expected).map_err(Failure::io(format!("reading {}", expected.display())))?;
+        let mut lines = text.lines();
         for trace in read::read_file(&file)? {
             count += 1;
-            if let Some(found) = diff::compare(&trace, reference)? {
-                return Ok((count, Some((file, trace, found))));
+            let ours = diff::our_lines(&trace)?;
+            let theirs = reference.run(trace.to_string())?;
+            if let Some(found) = diff::first_difference(&ours, &theirs, ours.len()) {
+                return Ok(Stored::Different(file, Box::new(trace), found));
+            }
+            if !theirs.iter().map(String::as_str).eq(lines.by_ref().take_while(|line| *line != "end")) {
+                return Ok(Stored::Outdated(expected));
             }
         }
     }
-    Ok((count, None))
+    Ok(Stored::Same(count))
 }
 
 /// One generated trace on its way to the comparison.
@@ -122,7 +147,10 @@ pub fn check(plan: &Plan) -> Result<Outcome, Failure> {
             let mut reference = Reference::start(&plan.program, &[])?;
             let (trace, found) = minimise(&job.generated.trace, found, &mut reference, 5_000)?;
             let saved = match &plan.regressions {
-                Some(folder) => Some(save(folder, plan.seed, (job.config, job.part), &trace, &found)?),
+                Some(folder) => {
+                    let name = format!("seed-{}-config-{}-part-{}", plan.seed, job.config, job.part);
+                    Some(save(&folder.join(name), &trace, &found, &mut reference)?)
+                }
                 None => None,
             };
             Ok(Outcome::Different { trace, place: (job.config, job.part), same_before, found, saved })
@@ -175,19 +203,23 @@ fn consume(jobs: Receiver<Job>, reference: &mut Reference) -> Result<Consumed, F
     Ok(Consumed::Same { exercised, traces })
 }
 
+/// Saves a trace with what differed in it, and beside it the reference's lines.
 fn save(
-    folder: &Path,
-    seed: u64,
-    (config, part): (u64, u64),
+    name: &Path,
     trace: &Trace,
     found: &Difference,
+    reference: &mut Reference,
 ) -> Result<PathBuf, Failure> {
-    let path = folder.join(format!("seed-{seed}-config-{config}-part-{part}.trace"));
+    let path = name.with_extension("trace");
     let doing = format!("writing {}", path.display());
-    fs::create_dir_all(folder).map_err(Failure::io(&*doing))?;
-    let mut file = fs::File::create(&path).map_err(Failure::io(&*doing))?;
+    if let Some(folder) = name.parent() {
+        fs::create_dir_all(folder).map_err(Failure::io(&*doing))?;
+    }
     let Difference { event, ours, theirs } = found;
-    write!(file, "# Differed at event {event}.\n# ours:      {ours}\n# reference: {theirs}\n{trace}")
-        .map_err(Failure::io(&*doing))?;
+    let text = format!("# Differed at event {event}.\n# ours:      {ours}\n# reference: {theirs}\n{trace}");
+    fs::write(&path, text).map_err(Failure::io(&*doing))?;
+    let mut expected = reference.run(trace.to_string())?.join("\n");
+    expected.push_str("\nend\n");
+    fs::write(name.with_extension("expected"), expected).map_err(Failure::io(doing))?;
     Ok(path)
 }

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use apf_conformance::check::{self, Outcome, Plan};
+use apf_conformance::check::{self, Outcome, Plan, Stored};
 use apf_conformance::diff::{self, Difference};
 use apf_conformance::reference::Reference;
 use apf_conformance::trace::Trace;
@@ -75,7 +75,7 @@ enum Command {
         /// Seed.
         #[arg(long, default_value_t = 1)]
         seed: u64,
-        /// Neither run nor save regressions.
+        /// Generated traces only: run no stored ones, save none.
         #[arg(long)]
         no_regressions: bool,
     },
@@ -166,8 +166,7 @@ fn run(arguments: Arguments, out: &mut Output) -> Result<bool, Failure> {
         }
         Command::Check { events, configs, seed, no_regressions } => {
             let configs = configs.unwrap_or_else(|| (events / 3_333).max(20));
-            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("regressions");
-            let regressions = (!no_regressions).then_some(folder);
+            let regressions = (!no_regressions).then(|| conformance_folder("regressions"));
             run_check(&Plan { events, configs, seed, program, regressions }, out)
         }
         Command::Mutate { events, seed, only } => {
@@ -176,16 +175,27 @@ fn run(arguments: Arguments, out: &mut Output) -> Result<bool, Failure> {
     }
 }
 
+fn conformance_folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name(name)
+}
+
 fn run_check(plan: &Plan, out: &mut Output) -> Result<bool, Failure> {
-    if let Some(folder) = &plan.regressions {
-        let mut reference = Reference::start(&plan.program, &[])?;
-        let (count, different) = check::regressions(folder, &mut reference)?;
-        if let Some((file, trace, found)) = different {
-            out.line(format!("regression {}:", file.display()))?;
-            out.difference(&trace, &found, &plan.program)?;
-            return Ok(false);
+    if plan.regressions.is_some() {
+        for folder in ["vectors", "regressions"] {
+            let mut reference = Reference::start(&plan.program, &[])?;
+            match check::stored(&conformance_folder(folder), &mut reference)? {
+                Stored::Same(count) => out.line(format!("{folder}: {count} traces, 0 differences"))?,
+                Stored::Different(file, trace, found) => {
+                    out.line(format!("{}:", file.display()))?;
+                    out.difference(&trace, &found, &plan.program)?;
+                    return Ok(false);
+                }
+                Stored::Outdated(file) => {
+                    out.line(format!("{} is not what the reference says", file.display()))?;
+                    return Ok(false);
+                }
+            }
         }
-        out.line(format!("regressions: {count} traces, 0 differences"))?;
     }
     match check::check(plan)? {
         Outcome::Same { exercised, traces } => {

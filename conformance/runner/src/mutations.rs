@@ -54,7 +54,7 @@ pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "final seats are not clipped to the limit",
         file: "level/dispatch.rs",
-        from: "request.work.trim_to(self.concurrency_limit);",
+        from: "work.trim_to(self.concurrency_limit);",
         to: "",
     },
     Mutation {
