@@ -87,10 +87,6 @@ impl<E: EngineRef + Unpin> Future for AnyAdmit<E> {
             .and_then(|level| level.gate.poll(&mut waiting.ticket, context.waker()));
         let decided = match decision {
             Some(decision) => this.engine.settle(waiting, decision),
-            None if this.engine.is_forked() => {
-                this.engine.abandon(waiting);
-                Err(AdmitError::Forked)
-            }
             None if this.engine.clock.now() >= waiting.deadline => {
                 this.engine.withdraw(waiting, Cause::TimeOut)
             }

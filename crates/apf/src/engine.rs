@@ -194,7 +194,12 @@ impl Engine {
                     let limit =
                         self.wait_limits.get(&*level.name).copied().unwrap_or(self.wait_limit).min(own);
                     let deadline = now.saturating_add(limit);
-                    Ok(Begun::Waiting(Waiting { flow, wanted, arrival: now, deadline, ticket }))
+                    let waiting = Waiting { flow, wanted, arrival: now, deadline, ticket };
+                    if self.is_forked() {
+                        self.abandon(waiting);
+                        return Err(AdmitError::Forked);
+                    }
+                    Ok(Begun::Waiting(waiting))
                 }
                 Started::Refused(reason) => {
                     self.count(flow, |counters| counters.refused(reason));
@@ -321,7 +326,7 @@ impl Engine {
     }
 
     /// Whether this process is a child of the one that made the engine: nobody serves its timers.
-    pub(crate) fn is_forked(&self) -> bool {
+    fn is_forked(&self) -> bool {
         std::process::id() != self.process
     }
 
