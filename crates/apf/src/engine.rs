@@ -335,7 +335,7 @@ impl Engine {
         while let Some((task, waker)) = self.timers.pop_due(now) {
             match task {
                 Task::Tick(level) => {
-                    if let Some(level) = self.levels.get(level) {
+                    if let Some(level) = self.levels.get(level as usize) {
                         level.tick(now);
                     }
                 }

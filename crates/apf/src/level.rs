@@ -33,7 +33,7 @@ impl Host for Alarm {
         if at < self.armed.fetch_min(at, Ordering::Relaxed)
             && let Some(timers) = self.timers.upgrade()
         {
-            timers.add(at, Task::Tick(self.level));
+            timers.add(at, Task::Tick(self.level as u32));
         }
     }
 }

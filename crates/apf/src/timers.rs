@@ -10,9 +10,9 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Task {
     /// Tick the gate of this level.
-    Tick(usize),
+    Tick(u32),
     /// Wake the waiter in this slot, if its generation is still this.
-    Wake { slot: usize, generation: u64 },
+    Wake { slot: u32, generation: u32 },
     /// Adjust the limits.
     Adjust,
 }
@@ -20,24 +20,37 @@ pub(crate) enum Task {
 /// The waiter's side of a [`Task::Wake`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TimerId {
-    slot: usize,
-    generation: u64,
+    slot: u32,
+    /// Comes round after 2^32 uses of a slot; an entry for an earlier one is gone long before.
+    generation: u32,
 }
 
 #[derive(Debug, Default)]
 struct Slot {
-    generation: u64,
+    generation: u32,
+    next_free: u32,
     waker: Option<Waker>,
-    next_free: Option<usize>,
 }
 
-#[derive(Debug, Default)]
+/// No slot: the end of the list of free ones.
+const NONE: u32 = u32::MAX;
+
+// A waiting future with a wait limit costs one of each.
+const _: () = assert!(size_of::<Slot>() + size_of::<(u64, Task)>() <= 48);
+
+#[derive(Debug)]
 struct Lists {
     due: BinaryHeap<Reverse<(u64, Task)>>,
     slots: Vec<Slot>,
-    free: Option<usize>,
+    free: u32,
     /// Set to end the thread that serves the list.
     stopped: bool,
+}
+
+impl Default for Lists {
+    fn default() -> Self {
+        Self { due: BinaryHeap::new(), slots: Vec::new(), free: NONE, stopped: false }
+    }
 }
 
 /// Sorted by time; whoever serves it sleeps until the earliest.
@@ -66,18 +79,19 @@ impl Timers {
     /// Wakes `waker` at the given time, unless the returned handle is dropped before by [`Timers::forget`].
     pub(crate) fn wake_at(&self, at: u64, waker: Waker) -> TimerId {
         let mut lists = self.lists();
-        let slot = match lists.free {
-            Some(slot) => {
-                lists.free = lists.slots[slot].next_free;
-                slot
+        let slot = lists.free;
+        let (slot, generation) = match lists.slots.get_mut(slot as usize) {
+            Some(free) => {
+                free.waker = Some(waker);
+                let (next, generation) = (free.next_free, free.generation);
+                lists.free = next;
+                (slot, generation)
             }
             None => {
-                lists.slots.push(Slot::default());
-                lists.slots.len() - 1
+                lists.slots.push(Slot { waker: Some(waker), ..Slot::default() });
+                (lists.slots.len() as u32 - 1, 0)
             }
         };
-        lists.slots[slot].waker = Some(waker);
-        let generation = lists.slots[slot].generation;
         drop(lists);
         self.add(at, Task::Wake { slot, generation });
         TimerId { slot, generation }
@@ -86,7 +100,7 @@ impl Timers {
     /// Replaces the waker of a handle whose time has not come.
     pub(crate) fn update(&self, id: TimerId, waker: &Waker) {
         let mut lists = self.lists();
-        let slot = &mut lists.slots[id.slot];
+        let Some(slot) = lists.slots.get_mut(id.slot as usize) else { return };
         if slot.generation == id.generation
             && slot.waker.as_ref().is_some_and(|present| !present.will_wake(waker))
         {
@@ -100,14 +114,14 @@ impl Timers {
     pub(crate) fn forget(&self, id: TimerId) {
         let mut lists = self.lists();
         let free = lists.free;
-        let slot = &mut lists.slots[id.slot];
+        let Some(slot) = lists.slots.get_mut(id.slot as usize) else { return };
         if slot.generation != id.generation {
             return;
         }
-        slot.generation += 1;
+        slot.generation = slot.generation.wrapping_add(1);
         let waker = slot.waker.take();
         slot.next_free = free;
-        lists.free = Some(id.slot);
+        lists.free = id.slot;
         drop(lists);
         drop(waker);
     }
@@ -122,11 +136,10 @@ impl Timers {
             }
             lists.due.pop();
             if let Task::Wake { slot, generation } = task {
-                let slot = &mut lists.slots[slot];
-                if slot.generation != generation {
-                    continue; // its waiter has left
+                match lists.slots.get_mut(slot as usize).filter(|slot| slot.generation == generation) {
+                    Some(slot) => return Some((task, slot.waker.take())),
+                    None => continue, // its waiter has left
                 }
-                return Some((task, slot.waker.take()));
             }
             return Some((task, None));
         }
