@@ -270,8 +270,7 @@ impl Engine {
                 return Ok(self.granted(&Wait { flow, wanted, arrival }, ticket, now));
             }
             Withdrawn::Refused(reason) => reason,
-            Withdrawn::Gone if cause == Cause::TimeOut => Reason::TimeOut,
-            Withdrawn::Gone => Reason::Cancelled,
+            Withdrawn::Gone => self.departure(cause),
         };
         self.count(flow, |c| c.left(wanted as i64, reason, now.saturating_sub(arrival)));
         Err(self.rejected(flow, reason, now))
@@ -286,12 +285,17 @@ impl Engine {
         let reason = match level.gate.cancel(now, ticket, Cause::Caller) {
             Withdrawn::Running(ticket) => {
                 level.gate.finish(now, ticket);
-                Reason::Cancelled
+                self.departure(Cause::Caller)
             }
             Withdrawn::Refused(reason) => reason,
-            Withdrawn::Gone => Reason::Cancelled,
+            Withdrawn::Gone => self.departure(Cause::Caller),
         };
         self.count(flow, |c| c.left(wanted as i64, reason, now.saturating_sub(arrival)));
+    }
+
+    /// The reason of a request that left its queue: always `time-out` in the exact mode, as in the reference.
+    fn departure(&self, cause: Cause) -> Reason {
+        if cause == Cause::TimeOut || self.mode == Mode::Exact { Reason::TimeOut } else { Reason::Cancelled }
     }
 
     /// A running request ends.

@@ -64,3 +64,7 @@ pub use {
     permit::{AnyPermit, OwnedPermit, Permit},
     rejected::{AdmitError, Rejected},
 };
+
+#[cfg(all(doctest, feature = "std"))]
+#[doc = include_str!("../../../docs/rust.md")]
+mod rust_page {}

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use apf::clock::{Clock, ManualClock};
-use apf::{AdmitError, Dispatcher, Reason, Request, RequestAttributes, WorkEstimate};
+use apf::{AdmitError, Dispatcher, Mode, Reason, Request, RequestAttributes, WorkEstimate};
 use apf_config::{Objects, Strictness, bootstrap, load_str};
 
 const MS: u64 = 1_000_000;
@@ -165,6 +165,25 @@ fn a_wait_ends_at_the_limit_of_the_level_or_of_the_request_whichever_comes_first
     dispatcher.run_timers();
     let Poll::Ready(Err(AdmitError::Rejected(rejected))) = patient.poll(&mut context) else { panic!() };
     assert_eq!(rejected.reason, Reason::TimeOut);
+}
+
+/// Row 8 of the differences, in the dispatcher's own counts.
+#[test]
+fn a_dropped_future_counts_as_cancelled_or_as_timed_out_in_exact_mode() {
+    for (mode, reason) in [(Mode::Default, Reason::Cancelled), (Mode::Exact, Reason::TimeOut)] {
+        let clock = Clock::Manual(ManualClock::default());
+        let builder = Dispatcher::builder().seats(100).objects(tight(QUEUE)).mode(mode).clock(clock);
+        let dispatcher = builder.build().unwrap();
+        let _holder = dispatcher.try_admit(list("a")).unwrap();
+        drop(dispatcher.admit(list("b")));
+        let stats = dispatcher.stats();
+        let everyone = stats.schemas.iter().find(|schema| schema.schema == "everyone").unwrap();
+        assert_eq!(
+            (everyone.rejected_for(reason), everyone.rejected.iter().sum::<u64>()),
+            (1, 1),
+            "{mode:?}"
+        );
+    }
 }
 
 #[test]
