@@ -16,6 +16,11 @@ pub const HAND: u32 = 5;
 pub struct Hashes(u64);
 
 impl Hashes {
+    /// Another sequence for every `seed`.
+    pub const fn beginning_at(seed: u64) -> Self {
+        Self(seed)
+    }
+
     /// The next flow.
     pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
