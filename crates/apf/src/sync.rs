@@ -9,21 +9,32 @@ pub(crate) use shuttle::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
+/// Reads a word in order to exchange it.
+///
+/// In a model it reads the newest value: an older one would only make the exchange fail, as an interleaving where
+/// another thread comes in between does anyway, and would multiply what is to be explored.
+pub(crate) fn load_to_exchange(word: &AtomicU64, order: Ordering) -> u64 {
+    #[cfg(loom)]
+    return word.compare_exchange(u64::MAX, u64::MAX, order, order).unwrap_or_else(|newest| newest);
+    #[cfg(not(loom))]
+    return word.load(order);
+}
+
 /// Loom's knows no `const` initialisers.
 #[cfg(loom)]
-macro_rules! thread_local {
+macro_rules! per_thread {
     (static $name:ident: $type:ty = const { $value:expr };) => {
         loom::thread_local! { static $name: $type = $value; }
     };
 }
 #[cfg(loom)]
-pub(crate) use thread_local;
+pub(crate) use per_thread;
 
 #[cfg(shuttle)]
-pub(crate) use shuttle::thread_local;
+pub(crate) use shuttle::thread_local as per_thread;
 
 #[cfg(all(feature = "std", not(any(loom, shuttle))))]
-pub(crate) use std::thread_local;
+pub(crate) use std::thread_local as per_thread;
 
 /// A cell that is read and written under a protocol of its own. Under loom every access is checked
 /// against every other.

@@ -46,7 +46,7 @@ use apf_core::{Arrived, Cause, Level, MAX_SEATS, Reason};
 pub use node::{Decision, Request};
 pub use role::Held;
 
-use crate::sync::{AtomicU64, Ordering, ProtocolCell};
+use crate::sync::{AtomicU64, Ordering, ProtocolCell, load_to_exchange};
 use fault::Point;
 use node::{Kind, Node};
 use role::{Core, Wakes};
@@ -203,7 +203,7 @@ impl Gate {
         }
         let Some((index, node)) = self.slab.take() else { return Started::Invalid(StartError::OutOfMemory) };
         node.prepare(request);
-        let mut word = Word(self.word.load(Ordering::Relaxed));
+        let mut word = Word(load_to_exchange(&self.word, Ordering::Relaxed));
         loop {
             fault::reached(Point::Attempt);
             if word.has(RETIRED) {
@@ -249,7 +249,7 @@ impl Gate {
     pub fn try_start(&self, now: u64, request: Request) -> Started {
         let mut refreshed = false;
         loop {
-            let word = Word(self.word.load(Ordering::Relaxed));
+            let word = Word(load_to_exchange(&self.word, Ordering::Relaxed));
             if word.has(RETIRED) {
                 return Started::Retired;
             }
@@ -357,7 +357,7 @@ impl Gate {
     ) -> Result<Ticket, ControlError> {
         let (index, node) = self.slab.take().ok_or(ControlError::OutOfMemory)?;
         node.prepare_control(Box::new(operation));
-        let mut word = Word(self.word.load(Ordering::Relaxed));
+        let mut word = Word(load_to_exchange(&self.word, Ordering::Relaxed));
         loop {
             fault::reached(Point::Attempt);
             if word.has(RETIRED) {
@@ -421,7 +421,7 @@ impl Gate {
 
     /// The end of a request, or a tick: applied in the role if that is free, published otherwise.
     fn end(&self, now: u64, index: u32, node: &Node, kind: Kind, seats: u64) {
-        let mut word = Word(self.word.load(Ordering::Relaxed));
+        let mut word = Word(load_to_exchange(&self.word, Ordering::Relaxed));
         loop {
             fault::reached(Point::Attempt);
             let next = word.released(seats);

@@ -20,7 +20,7 @@ use super::node::{GRANTED, Kind, Node, refusal};
 use super::slab::Slab;
 use super::waking;
 use super::word::{CLOSED, HEAD, HELD, OFFER, RETIRED, Word};
-use crate::sync::Ordering;
+use crate::sync::{Ordering, load_to_exchange};
 
 /// Events that a holder applies before it offers the role.
 #[cfg(not(loom))]
@@ -470,7 +470,7 @@ impl Gate {
 
     /// Takes all published cells and puts them in order, oldest first; 0 for none.
     fn drain(&self) -> u32 {
-        if Word(self.word.load(Ordering::Relaxed)).head() == 0 {
+        if Word(load_to_exchange(&self.word, Ordering::Relaxed)).head() == 0 {
             return 0;
         }
         // Acquire: pairs with every publisher's release; later publishers continue its release sequence. The
@@ -509,7 +509,7 @@ impl Gate {
                 core.quiescing && level.is_idle(),
             )
         });
-        let now = Word(self.word.load(Ordering::Relaxed));
+        let now = Word(load_to_exchange(&self.word, Ordering::Relaxed));
         if now.head() != 0 {
             return None;
         }
@@ -534,7 +534,7 @@ impl Gate {
 
     /// Takes the role if it is on offer.
     fn take_offer(&self) -> bool {
-        let mut now = Word(self.word.load(Ordering::Relaxed));
+        let mut now = Word(load_to_exchange(&self.word, Ordering::Relaxed));
         while now.has(OFFER) {
             let word = now.without(OFFER).with(HELD);
             // Acquire: pairs with the release of the hand-off.

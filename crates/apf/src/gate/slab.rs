@@ -19,11 +19,11 @@ use core::ptr;
 
 use super::Line;
 use super::node::Node;
-use crate::sync::{AtomicPtr, AtomicU64, Ordering};
+use crate::sync::{AtomicPtr, AtomicU64, Ordering, load_to_exchange};
 
 /// Nodes in the first chunk; a model needs few, but explores growing.
-const FIRST: usize = if cfg!(loom) { 2 } else { 64 };
-const CHUNKS: usize = if cfg!(loom) { 3 } else { 25 };
+const FIRST: usize = if cfg!(loom) { 4 } else { 64 };
+const CHUNKS: usize = if cfg!(loom) { 2 } else { 25 };
 
 const INDEX: u64 = 0xFFFF_FFFF;
 
@@ -67,11 +67,11 @@ impl Slab {
     /// Takes a free node. `None` when memory or indices have run out.
     pub(super) fn take(&self) -> Option<(u32, &Node)> {
         // Acquire: pairs with the release of `give`, so that the last user's accesses happen before this owner's.
-        let mut free = self.free.load(Ordering::Acquire);
+        let mut free = load_to_exchange(&self.free, Ordering::Acquire);
         loop {
             let Some(index) = (free as u32).checked_sub(1) else {
                 self.grow()?;
-                free = self.free.load(Ordering::Acquire);
+                free = load_to_exchange(&self.free, Ordering::Acquire);
                 continue;
             };
             let node = self.get(index)?;
@@ -100,7 +100,7 @@ impl Slab {
 
     /// Puts a linked run of nodes on the stack.
     fn push(&self, first_index: u32, last: &Node) {
-        let mut free = self.free.load(Ordering::Relaxed);
+        let mut free = load_to_exchange(&self.free, Ordering::Relaxed);
         loop {
             last.next_free.store(free as u32, Ordering::Relaxed);
             // Release: pairs with the acquire of `take`; what was done to the nodes happens before their next life.

@@ -26,7 +26,7 @@ mod threads {
     use core::ptr;
 
     use super::Gate;
-    use crate::sync::thread_local;
+    use crate::sync::per_thread;
 
     /// One call of `within`, linked to the one around it. Nothing is allocated, and nothing is destroyed
     /// when the thread ends: requests may end there too.
@@ -35,7 +35,7 @@ mod threads {
         outer: *const Frame,
     }
 
-    thread_local! {
+    per_thread! {
         static INNERMOST: Cell<*const Frame> = const { Cell::new(ptr::null()) };
     }
 

@@ -73,8 +73,9 @@ impl Word {
         if self.fits(seats) { self.with_avail(self.avail() - seats) } else { self.with(CLOSED) }
     }
 
-    /// The word after `seats` have come back.
+    /// The word after `seats` have come back. While `CLOSED` it means nothing and does no harm: only a hand-back
+    /// opens the level, and it counts the seats anew.
     pub(super) const fn released(self, seats: u64) -> Self {
-        if self.has(CLOSED) { self } else { self.with_avail(self.avail() + seats) }
+        self.with_avail(self.avail() + seats)
     }
 }

@@ -1,0 +1,66 @@
+//! Nodes are used again, and more are made.
+
+use apf_loom::{Bench, QUEUES, explore, join, seats, spawn};
+
+/// The next request uses the node of the last one while a holder may not have applied that yet.
+#[test]
+fn a_node_is_used_again_at_once() {
+    explore("a_node_is_used_again_at_once", || {
+        let bench = Bench::new(QUEUES, 2);
+        let other = spawn(&bench, |bench| {
+            bench.serve(2, seats(1));
+            bench.serve(3, seats(2));
+        });
+        bench.serve(1, seats(1));
+        join(other);
+        bench.settled(2);
+    });
+}
+
+/// Three threads take and give nodes of a slab that begins empty.
+#[test]
+fn nodes_are_taken_and_made_by_three() {
+    explore("nodes_are_taken_and_made_by_three", || {
+        let bench = Bench::new(QUEUES, 3);
+        let two = spawn(&bench, |bench| bench.gate.tick(2));
+        let three = spawn(&bench, |bench| bench.gate.tick(3));
+        bench.gate.tick(1);
+        join(two);
+        join(three);
+        bench.settled(3);
+    });
+}
+
+/// A request goes from the thread that started it to another that finishes it.
+#[test]
+fn a_ticket_changes_threads() {
+    explore("a_ticket_changes_threads", || {
+        let bench = Bench::new(QUEUES, 1);
+        let ticket = bench.start(1, seats(1)).expect("an empty level admits");
+        let finisher = spawn(&bench, move |bench| bench.finish(2, ticket));
+        bench.serve(3, seats(1));
+        join(finisher);
+        bench.settled(1);
+    });
+}
+
+/// A node that was taken and came back is on top of the pool again, above a node that did not.
+#[test]
+fn the_pool_knows_a_node_that_came_back() {
+    explore("the_pool_knows_a_node_that_came_back", || {
+        let bench = Bench::new(QUEUES, 4);
+        let other = spawn(&bench, |bench| {
+            let comes_back = bench.start(2, seats(1)).expect("it fits");
+            let stays = bench.start(3, seats(1)).expect("it fits");
+            bench.finish(4, comes_back);
+            stays
+        });
+        let one = bench.start(1, seats(1)).expect("it fits");
+        let two = bench.start(1, seats(1)).expect("it fits");
+        let stays = join(other);
+        for ticket in [one, two, stays] {
+            bench.finish(5, ticket);
+        }
+        bench.settled(4);
+    });
+}
