@@ -5,14 +5,17 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use apf_contention::placement::sweep;
 use apf_contention::topology::Topology;
 
-/// Unpacks a topology into files.
+/// Unpacks a topology into files of the test's own.
 fn unpacked(name: &str) -> PathBuf {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/topologies").join(format!("{name}.txt"));
-    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let root = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join(format!("{name}-{}", NEXT.fetch_add(1, Ordering::Relaxed)));
     if root.exists() {
         fs::remove_dir_all(&root).unwrap();
     }
