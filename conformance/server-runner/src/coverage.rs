@@ -9,7 +9,7 @@ use apf_core::{Adjusted, Borrower, Outcome, Queuing};
 use crate::wire::{Attributes, EndState, StartState};
 
 /// Declares the counters with what they count and how many of them a run must meet for every 100
-/// configurations, at least 1 of each.
+/// configurations.
 macro_rules! counters {
     ($($field:ident: $least:literal, $what:literal;)*) => {
         /// Counts of what was met.
@@ -42,14 +42,14 @@ counters! {
     retained_mandatory: 10, "mandatory levels kept without an object";
     quiescing: 20, "quiescing levels";
     reaped: 10, "quiescing levels dropped as soon as they were idle";
-    back_from_quiescing: 1, "quiescing levels that came back";
-    carried_max_seats: 1, "width bounds kept after a level lost its queues";
+    back_from_quiescing: 2, "quiescing levels that came back";
+    carried_max_seats: 20, "width bounds kept after a level lost its queues";
     adjusted_fair: 100, "adjustments: fair";
     adjusted_squeezed: 5, "adjustments: squeezed";
     adjusted_minimums: 20, "adjustments: minimums only";
-    adjusted_impossible: 1, "adjustments: impossible";
+    adjusted_impossible: 20, "adjustments: impossible";
     at_upper_limit: 20, "fair limits: at the upper limit";
-    at_recent_demand: 100, "fair limits: at recent demand or the lower limit";
+    at_recent_demand: 50, "fair limits: at recent demand or the lower limit";
     in_proportion: 100, "fair limits: in proportion";
     resource_requests: 500, "resource requests";
     cluster_requests: 100, "resource requests without a namespace";
@@ -211,7 +211,7 @@ impl Coverage {
         self.rows()
             .into_iter()
             .filter_map(|(what, met, least)| {
-                let least = (least * configurations / 100).max(1);
+                let least = least * configurations / 100;
                 (met < least).then(|| format!("{what}: {met}, must be at least {least}"))
             })
             .collect()
