@@ -1,7 +1,7 @@
 //! `cargo xtask test`: a list of parts, each of which sets up what it needs and runs even if an earlier one failed.
 
 use crate::shell::{Stop, cargo, program};
-use crate::{conformance, fuzz, licences, no_std, readme, setup};
+use crate::{conformance, fuzz, licences, loom, no_std, readme, setup};
 use lexopt::prelude::*;
 use std::time::Instant;
 
@@ -38,6 +38,12 @@ const PARTS: &[Part] = &[
         name: "server",
         what: "classification and borrowing beside the reference",
         run: conformance::server_short,
+    },
+    Part { name: "loom", what: "every interleaving of the gate's models", run: loom::short },
+    Part {
+        name: "gate-mutations",
+        what: "every planted fault still applies to the gate",
+        run: loom::mutations_apply,
     },
     Part { name: "fuzz-seeds", what: "the fuzz targets on their seeds and past findings", run: fuzz::seeds },
     Part { name: "readme", what: "the outputs shown in README.md", run: readme::check },

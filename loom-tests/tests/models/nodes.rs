@@ -1,5 +1,7 @@
 //! Nodes are used again, and more are made.
 
+use apf::gate::Started;
+use apf_core::Queuing;
 use apf_loom::{Bench, QUEUES, explore, join, seats, spawn};
 
 /// The next request uses the node of the last one while a holder may not have applied that yet.
@@ -14,6 +16,28 @@ fn a_node_is_used_again_at_once() {
         bench.serve(1, seats(1));
         join(other);
         bench.settled(2);
+    });
+}
+
+/// Its owner learns of the refusal by looking, not by a wake-up that would order the threads by itself.
+#[test]
+fn a_refused_node_is_used_again() {
+    explore("a_refused_node_is_used_again", || {
+        let bench = Bench::new(Queuing::Reject, 1);
+        let first = bench.start(1, seats(1)).expect("an empty level admits");
+        let refused = spawn(&bench, |bench| {
+            if let Started::Pending(ticket) = bench.gate.start(2, seats(1)) {
+                while bench.gate.decision(&ticket).is_none() {
+                    apf_loom::rt::thread::yield_now();
+                }
+                bench.gate.forget(ticket);
+            }
+            bench.gate.tick(3);
+        });
+        bench.gate.tick(4);
+        join(refused);
+        bench.finish(5, first);
+        bench.settled(1);
     });
 }
 

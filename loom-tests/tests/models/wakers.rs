@@ -36,6 +36,8 @@ fn a_waker_is_left_while_its_request_is_refused() {
                 if let Some(ticket) = bench.wait(ticket) {
                     bench.finish(4, ticket);
                 }
+                // The node's slot is used again.
+                bench.serve(5, seats(1));
             }
             Started::Running(ticket) => {
                 let ticket = bench.granted(ticket);

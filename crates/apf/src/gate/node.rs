@@ -218,28 +218,28 @@ impl Node {
     }
 
     /// The decision, if there is one. Acquire: pairs with the holder's deciding `fetch_or`, so that what it wrote
-    /// before (clipped seats) is seen.
+    /// before (clipped seats) is seen. Whoever reads that asks here first, however it learned of the decision.
     pub(super) fn decision(&self) -> Option<Decision> {
         decode(self.state.load(Ordering::Acquire))
     }
 
     /// Leaves a waker for the decision, in place of an earlier one; the decision if it has been made.
     pub(super) fn register(&self, waker: &Waker) -> Option<Decision> {
-        let state = self.state.load(Ordering::Acquire);
+        let state = self.state.load(Ordering::Relaxed);
         if let Some(decision) = decode(state) {
             return Some(decision);
         }
         if state & WAKER != 0 {
-            // Whoever comes first, this or the decision, has the slot; the other sees it. Acquire: pairs with the
-            // decision. Nothing is released: the holder that sees `WAKER` clear leaves the slot alone.
-            let before = self.state.fetch_and(!WAKER, Ordering::Acquire);
+            // Whoever comes first, this or the decision, has the slot; the other sees it. Relaxed: the holder that sees
+            // `WAKER` clear leaves the slot alone.
+            let before = self.state.fetch_and(!WAKER, Ordering::Relaxed);
             if let Some(decision) = decode(before) {
                 return Some(decision); // the holder has taken the waker, or is about to
             }
         }
         let earlier = self.put_waker(waker.clone());
-        // Release: the holder that sees `WAKER` sees the slot filled. Acquire: pairs with the decision.
-        let before = self.state.fetch_or(WAKER, Ordering::AcqRel);
+        // Release: the holder that sees `WAKER` sees the slot filled.
+        let before = self.state.fetch_or(WAKER, Ordering::Release);
         drop(earlier);
         let decision = decode(before)?;
         drop(self.take_waker()); // decided while the slot was the owner's
@@ -250,9 +250,9 @@ impl Node {
     /// decision that came first.
     pub(super) fn abandon(&self, cause: Cause) -> Option<Decision> {
         let by_caller = if cause == Cause::Caller { BY_CALLER } else { 0 };
-        // Acquire: pairs with the decision. Nothing is released: the holder that is told `ABANDONED` finds the cause
-        // in the same word and leaves the waker slot to the owner.
-        let before = self.state.fetch_or(ABANDONED | by_caller, Ordering::Acquire);
+        // Relaxed: the holder that is told `ABANDONED` finds the cause in the same word and leaves the waker slot to
+        // the owner.
+        let before = self.state.fetch_or(ABANDONED | by_caller, Ordering::Relaxed);
         let decision = decode(before);
         if decision.is_none() {
             drop(self.take_waker());
