@@ -117,22 +117,9 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         edits: &[
             Edit {
                 file: "mod.rs",
-                from: "            Ordering::AcqRel
+                from: "            Ordering::Acquire
         } else {",
-                to: "            Ordering::Release
-        } else {",
-            },
-        ],
-    },
-    Mutation {
-        name: "publication with the role does not release",
-        model: "hand_off::everything_published_is_applied",
-        edits: &[
-            Edit {
-                file: "mod.rs",
-                from: "            Ordering::AcqRel
-        } else {",
-                to: "            Ordering::Acquire
+                to: "            Ordering::Relaxed
         } else {",
             },
         ],
@@ -545,13 +532,13 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         edits: &[
             Edit {
                 file: "role.rs",
-                from: r#"            core.history.end(format_args!("-"));
+                from: "            }
         });
         self.slab.give(index);
-    }"#,
-                to: r#"            core.history.end(format_args!("-"));
+    }",
+                to: "            }
         });
-    }"#,
+    }",
             },
             Edit {
                 file: "mod.rs",
@@ -575,16 +562,16 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         edits: &[
             Edit {
                 file: "role.rs",
-                from: r#"            core.history.end(format_args!("-"));
+                from: "            }
         });
         self.slab.give(index);
-    }"#,
-                to: r#"            core.history.end(format_args!("-"));
+    }",
+                to: "            }
         });
         if kind != Kind::Tick {
             self.slab.give(index);
         }
-    }"#,
+    }",
             },
             Edit {
                 file: "mod.rs",

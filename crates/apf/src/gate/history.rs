@@ -1,10 +1,8 @@
 //! What the gate did, in the order it did it: replayed through a fresh core, it must decide the same.
 
-use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use core::fmt;
 
-use apf_core::Cause;
+use apf_core::{ArriveError, Cause, Queuing, Reason};
 
 use super::Request;
 
@@ -38,11 +36,40 @@ pub enum Entry {
         /// Why.
         cause: Cause,
     },
-    /// Delayed releases were looked for.
+    /// Delayed releases were looked for, as at the beginning of every control operation.
     Tick {
         /// The time it counts at.
         now: u64,
     },
+    /// A control operation changed the level.
+    Reconfigure {
+        /// The time it counts at.
+        now: u64,
+        /// What it does with requests that do not fit, from now on.
+        queuing: Queuing,
+        /// Its seats.
+        concurrency_limit: u32,
+    },
+    /// A control operation ended a period of seat demand.
+    CloseDemandPeriod {
+        /// The time it counts at.
+        now: u64,
+    },
+}
+
+/// What became of an arrival.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It ran at once.
+    Executing,
+    /// It waits.
+    Waiting,
+    /// It was refused.
+    Rejected(Reason),
+    /// It had been abandoned before, and did not take its grant.
+    Gone,
+    /// It was not even considered.
+    Invalid(ArriveError),
 }
 
 /// An event and what came of it.
@@ -52,8 +79,8 @@ pub struct Applied {
     pub entry: Entry,
     /// The grants it led to: the node, and the cause if the grant was not taken.
     pub grants: Vec<(u64, Option<Cause>)>,
-    /// What became of the event itself.
-    pub outcome: String,
+    /// What became of it, if it is an arrival.
+    pub outcome: Option<Outcome>,
 }
 
 /// Everything applied so far.
@@ -65,7 +92,7 @@ pub struct History {
 
 impl History {
     pub(super) fn begin(&mut self, entry: Entry) {
-        self.applied.push(Applied { entry, grants: Vec::new(), outcome: String::new() });
+        self.applied.push(Applied { entry, grants: Vec::new(), outcome: None });
     }
 
     pub(super) fn granted(&mut self, token: u64, gone: Option<Cause>) {
@@ -74,9 +101,9 @@ impl History {
         }
     }
 
-    pub(super) fn end(&mut self, outcome: fmt::Arguments<'_>) {
+    pub(super) fn end(&mut self, outcome: Outcome) {
         if let Some(last) = self.applied.last_mut() {
-            last.outcome = outcome.to_string();
+            last.outcome = Some(outcome);
         }
     }
 }

@@ -414,6 +414,13 @@ impl Gate {
         Some((ticket.index, self.slab.get(ticket.index)?))
     }
 
+    /// Everything applied so far.
+    #[cfg(feature = "history")]
+    pub fn into_history(self) -> history::History {
+        // Nobody else has the gate, so nobody is in the role.
+        self.in_role(|core| core::mem::take(&mut core.history))
+    }
+
     /// Nodes in use. Only meaningful while no operation is under way: for leak checks.
     pub fn nodes_in_use(&self) -> usize {
         self.slab.capacity() - self.slab.free_nodes()
@@ -475,8 +482,9 @@ impl Gate {
         let took_role = word.has(OFFER);
         let order = if took_role {
             next = next.without(OFFER).with(HELD);
-            // Acquire: pairs with the hand-off's release, as the role is taken too.
-            Ordering::AcqRel
+            // Acquire: pairs with the hand-off's release, as the role is taken too. Nothing is released: whoever drains
+            // the cell is this thread, or takes the role from it.
+            Ordering::Acquire
         } else {
             // Release: the drain that finds the cell sees it, and the node, written.
             Ordering::Release

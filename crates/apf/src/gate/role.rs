@@ -15,7 +15,7 @@ use apf_core::{Answer, Arrival, ArriveError, Arrived, Cancelled, Grant, Level, Q
 use super::Gate;
 use super::fault::{Point, reached};
 #[cfg(feature = "history")]
-use super::history::{Entry, History};
+use super::history::{Entry, History, Outcome};
 use super::node::{GRANTED, Kind, Node, refusal};
 use super::slab::Slab;
 use super::waking;
@@ -42,7 +42,21 @@ pub struct Held<'a> {
     level: &'a mut Level,
     now: u64,
     quiescing: &'a mut bool,
-    sink: &'a mut dyn Sink,
+    sink: &'a mut dyn HeldSink,
+}
+
+/// The sink of a control operation.
+trait HeldSink: Sink {
+    /// Notes what it does to the level.
+    #[cfg(feature = "history")]
+    fn note(&mut self, entry: Entry);
+}
+
+impl HeldSink for HolderSink<'_> {
+    #[cfg(feature = "history")]
+    fn note(&mut self, entry: Entry) {
+        self.history.begin(entry);
+    }
 }
 
 impl Held<'_> {
@@ -66,13 +80,15 @@ impl Held<'_> {
         queuing: Queuing,
         concurrency_limit: u32,
     ) -> Result<(), apf_core::LevelError> {
-        self.level.reconfigure(self.now, queuing, concurrency_limit, &mut self.sink)?;
+        self.change(queuing, concurrency_limit)?;
         *self.quiescing = false;
         Ok(())
     }
 
     /// [`Level::close_demand_period`].
     pub fn close_demand_period(&mut self) -> apf_core::DemandPeriod {
+        #[cfg(feature = "history")]
+        self.sink.note(Entry::CloseDemandPeriod { now: self.now });
         self.level.close_demand_period(self.now, &mut self.sink)
     }
 
@@ -82,7 +98,13 @@ impl Held<'_> {
     ///
     /// As [`Level::reconfigure`].
     pub fn set_limit(&mut self, concurrency_limit: u32) -> Result<(), apf_core::LevelError> {
-        self.level.reconfigure(self.now, self.level.queuing(), concurrency_limit, &mut self.sink)
+        self.change(self.level.queuing(), concurrency_limit)
+    }
+
+    fn change(&mut self, queuing: Queuing, concurrency_limit: u32) -> Result<(), apf_core::LevelError> {
+        #[cfg(feature = "history")]
+        self.sink.note(Entry::Reconfigure { now: self.now, queuing, concurrency_limit });
+        self.level.reconfigure(self.now, queuing, concurrency_limit, &mut self.sink)
     }
 
     /// The level has been removed from the configuration: it is retired once nothing is in it.
@@ -275,7 +297,7 @@ impl Gate {
                 "granted by the word, {arrived:?} by the core"
             );
             #[cfg(feature = "history")]
-            core.history.end(format_args!("{:?}", outcome(&arrived)));
+            core.history.end(outcome(&arrived));
             node.in_core(|notes| {
                 notes.id = match arrived {
                     Ok(Arrived::Executing(id) | Arrived::Waiting(id)) => Some(id),
@@ -322,8 +344,6 @@ impl Gate {
             if kind == Kind::Finish && id.is_none() {
                 *uncounted = uncounted.saturating_sub(node.request().work.max_seats());
             }
-            #[cfg(feature = "history")]
-            core.history.end(format_args!("-"));
         });
         self.slab.give(index);
     }
@@ -342,6 +362,8 @@ impl Gate {
                 #[cfg(feature = "history")]
                 history: &mut core.history,
             };
+            #[cfg(feature = "history")]
+            sink.note(Entry::Tick { now });
             level.tick(now, &mut sink);
             contained(|| control(&mut Held { level, now, quiescing, sink: &mut sink }));
             let (waker, free) = node.conclude(GRANTED);
@@ -572,12 +594,12 @@ impl Gate {
 }
 
 #[cfg(feature = "history")]
-fn outcome(arrived: &Result<Arrived, ArriveError>) -> &'static str {
+fn outcome(arrived: &Result<Arrived, ArriveError>) -> Outcome {
     match arrived {
-        Ok(Arrived::Executing(_)) => "executing",
-        Ok(Arrived::Waiting(_)) => "waiting",
-        Ok(Arrived::Rejected(reason)) => reason.as_str(),
-        Ok(Arrived::Gone) => "gone",
-        Err(_) => "error",
+        Ok(Arrived::Executing(_)) => Outcome::Executing,
+        Ok(Arrived::Waiting(_)) => Outcome::Waiting,
+        Ok(Arrived::Rejected(reason)) => Outcome::Rejected(*reason),
+        Ok(Arrived::Gone) => Outcome::Gone,
+        Err(error) => Outcome::Invalid(*error),
     }
 }
