@@ -8,6 +8,9 @@ use crate::duration::GoDuration;
 
 /// kube-apiserver's cap on the part of a request's time that it may wait.
 const LONGEST_WAIT_LIMIT: u64 = 60_000_000_000;
+/// A logged execution that takes longer, an hour, is a wrong clock: kube-apiserver ends these requests after its request timeout,
+/// a minute unless configured otherwise.
+const LONGEST_EXECUTION: u64 = 3_600_000_000_000;
 
 /// A request that can be sent again.
 #[derive(Debug)]
@@ -88,7 +91,7 @@ pub(super) fn execution(request: &Request, kind: Kind, options: &Options) -> (u6
     let took = end
         .and_then(|end| u64::try_from(end.saturating_sub(request.received)).ok())
         .and_then(|took| took.checked_sub(request.queue_wait))
-        .filter(|&took| took > 0);
+        .filter(|&took| (1..=LONGEST_EXECUTION).contains(&took));
     match took {
         Some(took) => (took, Timing::Log),
         None => (options.durations.of(&request.verb).max(1), Timing::Model),
@@ -192,6 +195,16 @@ mod tests {
         of.completed = Some(500);
         of.code = 200;
         assert_eq!(execution(&of, Kind::Ordinary, &options()).1, Timing::Model, "ended before it began");
+    }
+
+    /// Half an hour is believed, a year would keep the simulated server adjusting for a year.
+    #[test]
+    fn an_execution_of_more_than_an_hour_is_a_wrong_clock() {
+        let mut of = request("get", "/api/v1/pods");
+        of.completed = Some(1_000 + 1_800_000_000_000);
+        assert_eq!(execution(&of, Kind::Ordinary, &options()), (1_800_000_000_000, Timing::Log));
+        of.completed = Some(1_000 + 365 * 86_400_000_000_000);
+        assert_eq!(execution(&of, Kind::Ordinary, &options()), (1_600_000, Timing::Model));
     }
 
     #[test]
