@@ -5,8 +5,8 @@ use apf_sim::audit::{Input, read};
 use apf_sim::configuration::{BuiltIn, Configuration};
 use apf_sim::replay::{self, Options};
 
-/// A log replayed takes as long as it says; more requests than this only repeat what fewer show.
-const MOST_REQUESTS: usize = 200;
+/// Replaying takes time for each long pause of a log; more requests than this only repeat what fewer show.
+const MOST_REQUESTS: usize = 20;
 
 /// Reads the bytes as a log; every line is counted, an error names the file, and a log that was read can be replayed.
 pub fn run(data: &[u8]) {

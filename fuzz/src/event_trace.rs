@@ -2,8 +2,8 @@
 
 use crate::bytes::Bytes;
 use apf_core::{
-    Answer, Arrival, Arrived, Cancelled, Cause, Counters, Grant, Level, Mode, Queuing, RequestId,
-    RequestState, Sink, WorkEstimate,
+    Answer, Arrival, Arrived, Cancelled, Cause, Counters, DemandStats, Grant, Level, Mode, Queuing,
+    RequestId, RequestState, Sink, WorkEstimate,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,6 +49,7 @@ struct Host {
     removed: u64,
     /// Seats in use and concurrency limit before the event.
     before: (u64, u64),
+    demand: DemandStats,
 }
 
 /// Takes every grant but some.
@@ -89,6 +90,7 @@ impl Host {
             refused: 0,
             removed: 0,
             before: (0, 0),
+            demand: DemandStats::default(),
         }
     }
 
@@ -104,7 +106,9 @@ impl Host {
             13 => self.reconfigure(bytes),
             14 => {
                 let period = self.level.close_demand_period(self.now, &mut self.answers);
-                assert!(period.high_watermark >= 0.0 && !period.average.is_infinite());
+                self.demand.update(&period);
+                let DemandStats { average, deviation, smoothed, .. } = self.demand;
+                assert!(average.is_finite() && deviation.is_finite() && smoothed.is_finite(), "{period:?}");
             }
             _ => self.misuse(bytes),
         }
