@@ -202,6 +202,29 @@ changes:
     );
 }
 
+#[test]
+fn days_without_a_request_are_skipped_but_no_adjustment_is_late() {
+    let admin = "user: admin, groups: [system:masters], request: {path: /api/v1/pods}, exec: 1s";
+    let report = run(&format!(
+        "
+seats: 600
+duration: 144h
+clients:
+- {{name: first, {admin}, closed: {{threads: 1, calls: 1}}}}
+- {{name: later, {admin}, closed: {{threads: 50, calls: 1}}, start: 432005s}}
+"
+    ));
+    let exempt: Vec<(f64, u32)> = report
+        .adjustments
+        .iter()
+        .map(|adjustment| {
+            (adjustment.at_s, adjustment.levels.iter().find(|level| level.level == "exempt").unwrap().current)
+        })
+        .collect();
+    assert_eq!(exempt, [(0.0, 0), (10.0, 1), (20.0, 0), (432_010.0, 50), (432_020.0, 0)]);
+    assert!(report.levels.iter().all(|level| level.borrowed_avg.is_finite()));
+}
+
 const MIXED: &str = "
 seats: 40
 seed: 5
