@@ -32,6 +32,14 @@ pub(crate) fn command(mut args: lexopt::Parser) -> Result<(), Stop> {
     if mutate { find_all(bound, only.as_deref()) } else { explore(bound) }
 }
 
+/// The tests of the gate that need a feature, or that there is none.
+pub(crate) fn gate() -> Result<(), Stop> {
+    cargo(["test", "--package", "apf", "--features", "history,fault-injection", "--locked"])
+        .args(["--test", "history", "--test", "suspended_holder", "--test", "out_of_memory"])
+        .run()?;
+    cargo(["test", "--package", "apf", "--no-default-features", "--test", "gate", "--locked"]).run()
+}
+
 /// The part of `cargo xtask test`.
 pub(crate) fn short() -> Result<(), Stop> {
     explore(BOUND)

@@ -39,6 +39,7 @@ const PARTS: &[Part] = &[
         what: "classification and borrowing beside the reference",
         run: conformance::server_short,
     },
+    Part { name: "gate", what: "histories, suspended holders, no memory, no std", run: loom::gate },
     Part { name: "loom", what: "every interleaving of the gate's models", run: loom::short },
     Part {
         name: "gate-mutations",

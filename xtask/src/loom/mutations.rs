@@ -165,7 +165,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "offer taken relaxed",
-        model: "hand_off::everything_published_is_applied",
+        model: "hand_off::wakers_may_use_the_gate",
         edits: &[
             Edit {
                 file: "role.rs",

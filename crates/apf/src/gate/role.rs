@@ -120,7 +120,8 @@ pub(super) struct Core {
     left_over: u32,
     /// Wakers of granted requests beyond what the holder can wake at once.
     to_wake: VecDeque<Waker>,
-    /// Seats of requests that run by the word alone, for want of memory to have them in the core.
+    /// Seats of requests that run by the word alone, for want of memory to have them in the core. The word counts
+    /// them; what the core decides by itself exceeds the limit by so many.
     uncounted: u64,
     quiescing: bool,
     #[cfg(feature = "history")]
