@@ -91,7 +91,7 @@ impl<E: EngineRef + Unpin> Future for AnyAdmit<E> {
                 this.engine.withdraw(waiting, Cause::TimeOut)
             }
             None => {
-                match this.timer {
+                match &this.timer {
                     Some(timer) => this.engine.timers.update(timer, context.waker()),
                     None => {
                         let waker = context.waker().clone();

@@ -14,7 +14,6 @@ use apf_core::{Adjusted, Borrower, DemandStats, Level, LevelLimits, Outcome};
 
 use crate::engine::{Engine, Flow, SchemaSlot, Snapshot};
 use crate::level::LevelSlot;
-use crate::timers::Task;
 
 /// Time between adjustments, nanoseconds (KEP-1040).
 pub(crate) const ADJUSTMENT_PERIOD: u64 = 10_000_000_000;
@@ -155,7 +154,7 @@ impl Engine {
 
     /// The periodic adjustment. A level that has become empty since it was removed leaves the plan first.
     pub(crate) fn adjust_on_time(&self, now: u64) {
-        self.timers.add(now.saturating_add(ADJUSTMENT_PERIOD), Task::Adjust);
+        self.timers.adjust_at(now.saturating_add(ADJUSTMENT_PERIOD));
         let mut configuration = self.configuration();
         let retired = |state: &LevelState| self.levels.get(state.slot).is_none_or(LevelSlot::is_retired);
         if configuration.levels.values().any(retired) {

@@ -20,7 +20,7 @@ use crate::engine::{Begun, Engine, Request, Snapshot};
 use crate::permit::{AnyPermit, OwnedPermit, Permit};
 use crate::rejected::AdmitError;
 use crate::stats::Stats;
-use crate::timers::{Task, Timers};
+use crate::timers::Timers;
 
 /// Admits requests by the rules of API Priority and Fairness. Clones share one engine.
 ///
@@ -171,7 +171,7 @@ impl Builder {
             process: std::process::id(),
         });
         engine.configure(objects)?;
-        engine.timers.add(engine.clock.now().saturating_add(ADJUSTMENT_PERIOD), Task::Adjust);
+        engine.timers.adjust_at(engine.clock.now().saturating_add(ADJUSTMENT_PERIOD));
         if engine.clock.runs() {
             let (timers, clock) = (Arc::clone(&engine.timers), engine.clock.clone());
             let engine = Arc::downgrade(&engine);

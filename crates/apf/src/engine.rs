@@ -336,18 +336,14 @@ impl Engine {
 
     /// Does everything that is due by `now`.
     pub(crate) fn serve_timers(&self, now: u64) {
-        while let Some((task, waker)) = self.timers.pop_due(now) {
+        while let Some(task) = self.timers.pop_due(now) {
             match task {
                 Task::Tick(level) => {
                     if let Some(level) = self.levels.get(level as usize) {
                         level.tick(now);
                     }
                 }
-                Task::Wake { .. } => {
-                    if let Some(waker) = waker {
-                        waker.wake();
-                    }
-                }
+                Task::Wake(waker) => waker.wake(),
                 Task::Adjust => self.adjust_on_time(now),
             }
         }

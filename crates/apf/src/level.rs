@@ -7,7 +7,7 @@ use apf_core::{DemandPeriod, Level, LevelError, Queuing};
 
 use crate::gate::{Gate, Held, Host};
 use crate::retry_after::RetryAfter;
-use crate::timers::{Task, Timers};
+use crate::timers::Timers;
 
 /// One level, from its creation to the end of the dispatcher. A name that is removed and comes back gets another.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl Host for Alarm {
         if at < self.armed.fetch_min(at, Ordering::Relaxed)
             && let Some(timers) = self.timers.upgrade()
         {
-            timers.add(at, Task::Tick(self.level as u32));
+            timers.tick_at(at, self.level as u32);
         }
     }
 }

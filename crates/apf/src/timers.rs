@@ -1,46 +1,62 @@
 //! One list of things to do later for a whole dispatcher: delayed releases, wait limits, the next adjustment.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
 /// What to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug)]
 pub(crate) enum Task {
     /// Tick the gate of this level.
     Tick(u32),
-    /// Wake the waiter in this slot, if its generation is still this.
-    Wake { slot: u32, generation: u32 },
+    /// Wake a waiter.
+    Wake(Waker),
     /// Adjust the limits.
     Adjust,
 }
 
-/// The waiter's side of a [`Task::Wake`].
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct TimerId {
-    slot: u32,
-    /// Comes round after 2^32 uses of a slot; an entry for an earlier one is gone long before.
-    generation: u32,
+/// A waiter's place on the list: to be given back by [`Timers::forget`], whether it has been woken or not.
+#[derive(Debug)]
+pub(crate) struct TimerId(u32);
+
+/// What is due at one time, in this order: ticks may grant what would time out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+enum Kind {
+    Tick,
+    Wake,
+    Adjust,
 }
 
-#[derive(Debug, Default)]
+/// An entry of the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Due {
+    at: u64,
+    kind: Kind,
+    /// The level to tick, or the slot of the waiter.
+    number: u32,
+}
+
+/// A waiter's.
+#[derive(Debug)]
 struct Slot {
-    generation: u32,
-    next_free: u32,
+    /// `None` once it has been woken, and in a free slot.
     waker: Option<Waker>,
+    /// Its place in `due`; of a free slot the next free one.
+    place: u32,
 }
-
-/// No slot: the end of the list of free ones.
-const NONE: u32 = u32::MAX;
 
 // A waiting future with a wait limit costs one of each.
-const _: () = assert!(size_of::<Slot>() + size_of::<(u64, Task)>() <= 48);
+const _: () = assert!(size_of::<Slot>() + size_of::<Due>() <= 40);
+
+/// No slot.
+const NONE: u32 = u32::MAX;
 
 #[derive(Debug)]
 struct Lists {
-    due: BinaryHeap<Reverse<(u64, Task)>>,
+    /// A binary heap. Waiters know their places in it, so that one that leaves takes its entry along: entries that stayed
+    /// until their time would be there for every request of the last quarter of a minute.
+    due: Vec<Due>,
     slots: Vec<Slot>,
     free: u32,
     /// Set to end the thread that serves the list.
@@ -49,7 +65,74 @@ struct Lists {
 
 impl Default for Lists {
     fn default() -> Self {
-        Self { due: BinaryHeap::new(), slots: Vec::new(), free: NONE, stopped: false }
+        Self { due: Vec::new(), slots: Vec::new(), free: NONE, stopped: false }
+    }
+}
+
+impl Lists {
+    /// Puts an entry on the heap; answers whether it is the earliest.
+    fn push(&mut self, due: Due) -> bool {
+        self.due.push(due);
+        self.rise(self.due.len() - 1) == 0
+    }
+
+    fn take_slot(&mut self, waker: Waker) -> u32 {
+        let used = Slot { waker: Some(waker), place: NONE };
+        match self.slots.get_mut(self.free as usize) {
+            Some(free) => {
+                let next = std::mem::replace(free, used).place;
+                std::mem::replace(&mut self.free, next)
+            }
+            None => {
+                self.slots.push(used);
+                self.slots.len() as u32 - 1
+            }
+        }
+    }
+
+    /// Takes the entry at `place` off the heap.
+    fn remove(&mut self, place: usize) {
+        self.due.swap_remove(place);
+        if place < self.due.len() && self.rise(place) == place {
+            self.sink(place);
+        }
+    }
+
+    /// Lets an entry change places with later ones above it; answers where it ends up.
+    fn rise(&mut self, mut place: usize) -> usize {
+        while place > 0 && self.due[place] < self.due[(place - 1) / 2] {
+            self.due.swap(place, (place - 1) / 2);
+            self.note(place);
+            place = (place - 1) / 2;
+        }
+        self.note(place);
+        place
+    }
+
+    /// Lets an entry change places with earlier ones below it.
+    fn sink(&mut self, mut place: usize) {
+        loop {
+            let earliest = (2 * place + 1..2 * place + 3)
+                .filter(|child| *child < self.due.len())
+                .min_by_key(|child| self.due[*child]);
+            match earliest {
+                Some(child) if self.due[child] < self.due[place] => {
+                    self.due.swap(place, child);
+                    self.note(place);
+                    place = child;
+                }
+                _ => break,
+            }
+        }
+        self.note(place);
+    }
+
+    /// Tells a waiter where its entry is.
+    fn note(&mut self, place: usize) {
+        let Due { kind, number, .. } = self.due[place];
+        if kind == Kind::Wake {
+            self.slots[number as usize].place = place as u32;
+        }
     }
 }
 
@@ -65,46 +148,40 @@ impl Timers {
         self.lists.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a task.
-    pub(crate) fn add(&self, at: u64, task: Task) {
-        let mut lists = self.lists();
-        let is_earliest = lists.due.peek().is_none_or(|Reverse((earliest, _))| at < *earliest);
-        lists.due.push(Reverse((at, task)));
-        if is_earliest {
-            drop(lists);
+    /// Has a level ticked.
+    pub(crate) fn tick_at(&self, at: u64, level: u32) {
+        self.put(Due { at, kind: Kind::Tick, number: level });
+    }
+
+    /// Has the limits adjusted.
+    pub(crate) fn adjust_at(&self, at: u64) {
+        self.put(Due { at, kind: Kind::Adjust, number: 0 });
+    }
+
+    fn put(&self, due: Due) {
+        if self.lists().push(due) {
             self.changed.notify_one();
         }
     }
 
-    /// Wakes `waker` at the given time, unless the returned handle is dropped before by [`Timers::forget`].
+    /// Wakes `waker` at the given time, unless the returned handle is given back before.
     pub(crate) fn wake_at(&self, at: u64, waker: Waker) -> TimerId {
         let mut lists = self.lists();
-        let slot = lists.free;
-        let (slot, generation) = match lists.slots.get_mut(slot as usize) {
-            Some(free) => {
-                free.waker = Some(waker);
-                let (next, generation) = (free.next_free, free.generation);
-                lists.free = next;
-                (slot, generation)
-            }
-            None => {
-                lists.slots.push(Slot { waker: Some(waker), ..Slot::default() });
-                (lists.slots.len() as u32 - 1, 0)
-            }
-        };
+        let slot = lists.take_slot(waker);
+        let is_earliest = lists.push(Due { at, kind: Kind::Wake, number: slot });
         drop(lists);
-        self.add(at, Task::Wake { slot, generation });
-        TimerId { slot, generation }
+        if is_earliest {
+            self.changed.notify_one();
+        }
+        TimerId(slot)
     }
 
     /// Replaces the waker of a handle whose time has not come.
-    pub(crate) fn update(&self, id: TimerId, waker: &Waker) {
+    pub(crate) fn update(&self, id: &TimerId, waker: &Waker) {
         let mut lists = self.lists();
-        let Some(slot) = lists.slots.get_mut(id.slot as usize) else { return };
-        if slot.generation == id.generation
-            && slot.waker.as_ref().is_some_and(|present| !present.will_wake(waker))
-        {
-            let earlier = slot.waker.replace(waker.clone());
+        let present = &mut lists.slots[id.0 as usize].waker;
+        if present.as_ref().is_some_and(|present| !present.will_wake(waker)) {
+            let earlier = present.replace(waker.clone());
             drop(lists);
             drop(earlier); // a waker's drop is foreign code
         }
@@ -114,40 +191,32 @@ impl Timers {
     pub(crate) fn forget(&self, id: TimerId) {
         let mut lists = self.lists();
         let free = lists.free;
-        let Some(slot) = lists.slots.get_mut(id.slot as usize) else { return };
-        if slot.generation != id.generation {
-            return;
-        }
-        slot.generation = slot.generation.wrapping_add(1);
+        let slot = &mut lists.slots[id.0 as usize];
         let waker = slot.waker.take();
-        slot.next_free = free;
-        lists.free = id.slot;
+        let place = std::mem::replace(&mut slot.place, free);
+        lists.free = id.0;
+        if waker.is_some() {
+            lists.remove(place as usize); // it has not been woken: its entry is there
+        }
         drop(lists);
         drop(waker);
     }
 
-    /// The next task that is due at `now`, with the waker of a waiter whose time has come.
-    pub(crate) fn pop_due(&self, now: u64) -> Option<(Task, Option<Waker>)> {
+    /// The next task that is due at `now`.
+    pub(crate) fn pop_due(&self, now: u64) -> Option<Task> {
         let mut lists = self.lists();
-        loop {
-            let Reverse((at, task)) = *lists.due.peek()?;
-            if at > now {
-                return None;
-            }
-            lists.due.pop();
-            if let Task::Wake { slot, generation } = task {
-                match lists.slots.get_mut(slot as usize).filter(|slot| slot.generation == generation) {
-                    Some(slot) => return Some((task, slot.waker.take())),
-                    None => continue, // its waiter has left
-                }
-            }
-            return Some((task, None));
+        let Due { kind, number, .. } = *lists.due.first().filter(|due| due.at <= now)?;
+        lists.remove(0);
+        match kind {
+            Kind::Tick => Some(Task::Tick(number)),
+            Kind::Adjust => Some(Task::Adjust),
+            Kind::Wake => lists.slots[number as usize].waker.take().map(Task::Wake),
         }
     }
 
     /// The time of the earliest task.
     pub(crate) fn next(&self) -> Option<u64> {
-        self.lists().due.peek().map(|Reverse((at, _))| *at)
+        self.lists().due.first().map(|due| due.at)
     }
 
     /// Sleeps until a task may be due by `now()`, or the list is stopped: then `false`.
@@ -157,7 +226,7 @@ impl Timers {
             if lists.stopped {
                 return false;
             }
-            let wait = lists.due.peek().map(|Reverse((at, _))| at.saturating_sub(now()));
+            let wait = lists.due.first().map(|due| due.at.saturating_sub(now()));
             lists = match wait {
                 Some(0) => return true,
                 Some(wait) => {
@@ -176,5 +245,60 @@ impl Timers {
     pub(crate) fn stop(&self) {
         self.lists().stopped = true;
         self.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The times of what is due at `now`, taken off; by level for ticks.
+    fn due(timers: &Timers, now: u64) -> Vec<u32> {
+        std::iter::from_fn(|| timers.pop_due(now))
+            .map(|task| if let Task::Tick(level) = task { level } else { u32::MAX })
+            .collect()
+    }
+
+    #[test]
+    fn tasks_come_in_the_order_of_their_times_and_ticks_first() {
+        let timers = Timers::default();
+        timers.adjust_at(5);
+        let waiter = timers.wake_at(5, Waker::noop().clone());
+        for (at, level) in [(9, 0), (5, 1), (3, 2), (7, 3)] {
+            timers.tick_at(at, level);
+        }
+        assert_eq!(timers.next(), Some(3));
+        assert_eq!(due(&timers, 5), [2, 1, u32::MAX, u32::MAX]);
+        assert_eq!(timers.next(), Some(7));
+        timers.forget(waiter);
+        assert_eq!(due(&timers, 100), [3, 0]);
+    }
+
+    #[test]
+    fn waiters_that_leave_take_their_entries_along_in_any_order() {
+        let timers = Timers::default();
+        let mut times: Vec<u64> =
+            (0..200).map(|n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40 | 1).collect();
+        let mut waiters: Vec<_> =
+            times.iter().map(|at| (*at, timers.wake_at(*at, Waker::noop().clone()))).collect();
+        // Those that stay must come at their times.
+        while waiters.len() > 50 {
+            let (at, waiter) = waiters.swap_remove(waiters.len() * 7 / 11);
+            times.retain(|time| *time != at);
+            timers.forget(waiter);
+        }
+        times.sort_unstable();
+        for at in times {
+            assert_eq!(timers.next(), Some(at));
+            assert_eq!(due(&timers, at - 1), []);
+            assert_eq!(due(&timers, at), [u32::MAX]);
+        }
+        assert_eq!(timers.next(), None);
+        waiters.into_iter().for_each(|(_, waiter)| timers.forget(waiter));
+        assert_eq!(timers.lists().slots.len(), 200);
+        for at in 0..200 {
+            let _never_forgotten = timers.wake_at(at, Waker::noop().clone());
+        }
+        assert_eq!(timers.lists().slots.len(), 200, "slots are used again");
     }
 }
