@@ -29,15 +29,7 @@ pub fn case(report: &mut Report, effort: Effort, clock: &Clock) -> Result<(), St
             "placement {}: a thread on each of processors {:?}",
             placement.name, placement.threads
         ));
-        let mut places = placement.threads.clone();
-        places.sort_unstable();
-        places.dedup();
-        let load = Load {
-            yields: places.len() < placement.threads.len(),
-            places: placement.threads,
-            pace: Pace::Think(THINK),
-            run: effort.run,
-        };
+        let load = Load { places: placement.threads, pace: Pace::Think(THINK), run: effort.run };
         compare(&load, effort.runs, clock).report(report, &format!("placement/{}", placement.name));
     }
     Ok(())

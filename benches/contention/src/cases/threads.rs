@@ -1,5 +1,6 @@
 //! Threads that share a level with seats for all of them: how long each start and each finish takes.
 
+use std::collections::BTreeSet;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -34,8 +35,13 @@ pub struct Load {
     pub pace: Pace,
     /// For how long.
     pub run: Duration,
-    /// Let others run while it is not time yet: where threads share processors.
-    pub yields: bool,
+}
+
+impl Load {
+    fn shares_processors(&self) -> bool {
+        let places: BTreeSet<u32> = self.places.iter().copied().collect();
+        places.len() < self.places.len()
+    }
 }
 
 /// What became of a run.
@@ -91,6 +97,7 @@ pub fn run<A: Admission>(load: &Load, clock: &Clock) -> Outcome {
 struct Schedule<'a> {
     clock: &'a Clock,
     pace: Pace,
+    /// Others need the processor to keep their schedules. (Who thinks keeps it: it would be interrupted nowhere else.)
     yields: bool,
     next: u64,
 }
@@ -139,7 +146,7 @@ fn work<A: Admission>(
         // The threads do not begin at the same moment.
         Pace::Every(period) => clock.now() + period * (thread as u64 + 1) / load.places.len() as u64,
     };
-    let mut schedule = Schedule { clock, pace: load.pace, yields: load.yields, next };
+    let mut schedule = Schedule { clock, pace: load.pace, yields: load.shares_processors(), next };
     while !stop.load(Ordering::Relaxed) {
         let asked = request(flows.draw());
         let (meant, now) = schedule.wait();
@@ -248,7 +255,6 @@ pub fn case(report: &mut Report, effort: Effort, clock: &Clock) {
         places: pair.iter().copied().cycle().take(threads).collect(),
         pace,
         run: effort.run,
-        yields: threads > pair.len(),
     };
     for think in [0, 200, 1_000, 5_000] {
         let pace = if think == 0 { Pace::Think(0) } else { Pace::Every(think + ROOM) };
