@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: runs every benchmark, puts the figures side by side and writes them down.
 
+mod contention;
 mod measure;
 mod results;
 
@@ -42,7 +43,9 @@ pub(crate) fn command(mut args: lexopt::Parser) -> Result<(), Stop> {
     figures.extend(measure::simulator()?);
     figures.extend(measure::reference(effort)?);
     compare(&mut figures);
-    results::write(&machine, &figures, effort)?;
+    let contention = contention::run(effort)?;
+    figures.extend(contention.figures);
+    results::write(&machine, &figures, &contention.aims, &contention.notes, effort)?;
     if json {
         println!("{}", results::json(&machine, &figures));
     } else {

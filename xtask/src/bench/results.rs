@@ -37,6 +37,8 @@ fn short(value: f64) -> String {
 
 /// One Markdown table for each kind of figure.
 pub(super) fn tables(figures: &[Figure]) -> String {
+    let (latencies, figures): (Vec<&Figure>, Vec<&Figure>) =
+        figures.iter().partition(|figure| percentile(figure).is_some());
     let mut text = String::new();
     let mut kind = "";
     for figure in figures {
@@ -54,15 +56,58 @@ pub(super) fn tables(figures: &[Figure]) -> String {
         let peer = figure.peer.as_deref().unwrap_or_default();
         let _ = writeln!(text, "| {name} | {} | {peer} | {ratio} |", short(figure.value));
     }
+    text + &latency_table(&latencies)
+}
+
+/// The parts of a distribution that have a figure of their own.
+const PERCENTILES: [&str; 5] = ["p50", "p99", "p99.9", "p99.99", "max"];
+
+/// What a figure is a part of, and which.
+fn percentile(figure: &Figure) -> Option<(&str, &str)> {
+    figure.name.rsplit_once('/').filter(|(_, part)| PERCENTILES.contains(part))
+}
+
+/// One line for every distribution, with the ratio to its peer beside each part.
+fn latency_table(figures: &[&Figure]) -> String {
+    let mut text = String::new();
+    let mut open = "";
+    for figure in figures {
+        let Some((of, _)) = percentile(figure) else { continue };
+        if open.is_empty() {
+            text.push_str(
+                "\n| latency, ns (times the peer's) | p50 | p99 | p99.9 | p99.99 | max | compared with |\n",
+            );
+            text.push_str("| --- | ---: | ---: | ---: | ---: | ---: | --- |\n");
+        }
+        if of == open {
+            continue;
+        }
+        open = of;
+        let _ = write!(text, "| {of} |");
+        let mut peer = "";
+        for part in PERCENTILES {
+            let name = format!("{of}/{part}");
+            let cell = figures.iter().find(|figure| figure.name == name).map_or_else(String::new, |figure| {
+                let ratio = figure.ratio.map(|ratio| format!(" ({})", short(ratio))).unwrap_or_default();
+                let with = figure.peer.as_deref().and_then(|peer| peer.rsplit_once('/'));
+                peer = with.map_or(peer, |(peer, _)| peer);
+                format!("{:.0}{ratio}", figure.value)
+            });
+            let _ = write!(text, " {cell} |");
+        }
+        let _ = writeln!(text, " {peer} |");
+    }
     text
+}
+
+fn say(text: &mut String, aim: &str, met: bool) {
+    let _ = writeln!(text, "- {aim}: {}.", if met { "met" } else { "**missed**" });
 }
 
 /// Each aim, and whether it was met.
 fn aims(figures: &[Figure]) -> String {
     let mut text = String::new();
-    let mut say = |aim: String, met: bool| {
-        let _ = writeln!(text, "- {aim}: {}.", if met { "met" } else { "**missed**" });
-    };
+    let mut say = |aim: String, met: bool| say(&mut text, &aim, met);
     for work in ["idle", "saturated"] {
         for kind in ["instructions", "time"] {
             let name = format!("{kind}/{work}/4096");
@@ -96,6 +141,8 @@ fn aims(figures: &[Figure]) -> String {
 pub(super) fn write(
     machine: &[(&'static str, String)],
     figures: &[Figure],
+    more_aims: &[(String, bool)],
+    notes: &[String],
     effort: Effort,
 ) -> Result<(), Stop> {
     let mut text = String::from(
@@ -108,8 +155,16 @@ pub(super) fn write(
         Effort::Quick => "`--quick`: short measurements, for a first impression",
         Effort::Full => "full",
     };
-    let _ =
-        write!(text, "- effort: {effort}\n\n## Aims\n\n{}\n## Figures\n{}", aims(figures), tables(figures));
+    let mut aims = aims(figures);
+    for (aim, met) in more_aims {
+        say(&mut aims, aim, *met);
+    }
+    let notes: String = notes.iter().map(|note| format!("- {note}\n")).collect();
+    let _ = write!(
+        text,
+        "- effort: {effort}\n\n## Aims\n\n{aims}\n## Figures\n{}\n## Notes of the run with threads\n\n{notes}",
+        tables(figures)
+    );
     text.push_str(READ_WITH_CARE);
     std::fs::write(root().join("benches/RESULTS.md"), text).map_err(fail("writing benches/RESULTS.md"))
 }
@@ -129,15 +184,28 @@ const READ_WITH_CARE: &str = "
 | adjust | the limits of so many levels are computed anew |
 | reference | the same work in the queue set of `k8s.io/apiserver`, with its real clock and its metrics registered |
 | simulator | requests through one saturated level in `apf-sim` |
+| uncontended | start and finish of one request at a time in a level of so many queues, each with a reading of the clock: through the gate, through a mutex around the same core, in the core alone; and what limiters without fair queues need for a request |
+| dispatcher | the whole way: classified by so many schemas, admitted, counted, finished, counted |
+| gate-futures, k8s-crowded | 216 tasks of tokio's runtime of one thread, or goroutines, share 16 seats, so that 200 wait; whoever executes lets the others run once |
+| gate-driven, k8s-saturated | as saturated above, with wakers or callbacks |
+| k8s-controller | `Handle` of the reference's controller, with so many schemas besides the built-in ones |
+| saturated, waiting | 16 seats taken and 200 (or so many) requests waiting, driven by a thread that finishes what was granted and starts another; saturated-2-threads: by two |
+| queues, levels, schemas | the same work as the configuration grows |
+| threads, placement | as uncontended, with so many threads: `think` with a pause of that length between two operations (2 threads: operations on a schedule of that pause and 200 ns), `scheduled` with one meant for every so many ns |
+| reconfiguration | `try_admit` every 2000 ns by 1000 schemas, which another thread changes every 50 ms: from the intended time, and the call alone |
+| contention-memory | the engine's bytes for each of so many waiting requests, the future that the caller keeps by itself |
 
-Hands are of 5 queues everywhere, the widest that the API allows with 4096 queues. Times are medians.
+Hands are of 5 queues in the core's figures, the widest that the API allows with 4096 queues; with threads, beside other limiters and beside
+`k8s-` they are of 8 up to 128 queues. Times are medians; ratios are medians of the ratios of rounds that were run in turns. With
+threads, percentiles are medians over the runs. Latencies of `think` with 8 threads (and of 2 without a pause) count from the call: a
+thread that the system has taken off its processor between two operations is not in them. All others count from the intended time.
 
 ## What the figures do not show
 
-- Contention. Everything runs on one thread: neither the instruction counts nor the times say what several cores would do.
-- Like for like with the reference. It counts metrics and copies a context for every request, and wakes a goroutine through a
-  promise; the engine measured here leaves metrics and waiting to its host. The ratio says what the decision costs in both, not what
-  a server would gain.
+- More than the processors at hand, or a second memory node: see the notes of the run, and `docs/scaling-estimate.md`.
+- Like for like with the reference, where the gate or the core is compared. It counts metrics and copies a context for every request; the
+  gate leaves metrics to its host, as the dispatcher counts them. `dispatcher` against `k8s-controller` compares the whole way in both.
+- Like for like with limiters that know no queues, no clock and no flows: the ratio says what fair queueing costs on top.
 - The cost of a cold cache. A level's queues are in the cache here because nothing else runs between the requests.
 - Variation between machines. Instruction counts repeat exactly on the same compiler; times do not.
 ";
@@ -169,5 +237,24 @@ mod tests {
         let value = json(&[("cores", "2".to_owned())], &[figure("a/1", 2.0, Some(0.5))]);
         let expected = json!({"name": "a/1", "value": 2.0, "unit": "x", "peer": "peer", "ratio": 0.5});
         assert_eq!(value["measured"], json!([expected]));
+    }
+
+    #[test]
+    fn the_parts_of_a_distribution_share_a_line() {
+        let part = |name: &str, value: f64, ratio| Figure {
+            name: name.to_owned(),
+            value,
+            unit: "ns",
+            peer: Some("b/finish/p99".to_owned()),
+            ratio,
+        };
+        let figures = [
+            figure("a/rate", 7.0, None),
+            part("a/finish/p50", 20.0, None),
+            part("a/finish/p99", 80.0, Some(0.5)),
+        ];
+        let text = tables(&figures);
+        assert!(text.contains("| a/finish | 20 | 80 (0.500) |  |  |  | b/finish |"), "{text}");
+        assert_eq!(text.matches("a/finish").count(), 1, "{text}");
     }
 }
