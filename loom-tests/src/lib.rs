@@ -175,7 +175,7 @@ impl Bench {
 
     /// At the end, with all threads joined: nothing waits, runs, is held or kept, and all `limit` seats are there.
     pub fn settled(&self, limit: u64) {
-        let now = 1_000_000;
+        let now = 1_000_000_000;
         assert_eq!(self.held.load(Ordering::Relaxed), 0);
         assert_eq!(self.gate.nodes_in_use(), 0, "nodes are lost");
         let books = Arc::new(AtomicU64::new(u64::MAX));

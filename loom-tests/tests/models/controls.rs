@@ -52,6 +52,27 @@ fn a_control_operation_is_forgotten_before_it_is_done() {
     });
 }
 
+/// Its owner uses the node until it is done with it, and the holder frees it for the next.
+#[test]
+fn a_control_operation_is_looked_at_and_forgotten() {
+    explore("a_control_operation_is_looked_at_and_forgotten", || {
+        let bench = Bench::new(QUEUES, 1);
+        let busy = spawn(&bench, |bench| {
+            bench.gate.tick(2);
+            bench.gate.tick(3);
+        });
+        let mut ticket = bench.gate.control(1, |_| ()).expect("not retired");
+        let _ = bench.gate.poll(&mut ticket, std::task::Waker::noop());
+        while bench.gate.decision(&ticket).is_none() {
+            apf_loom::rt::thread::yield_now();
+        }
+        let _ = bench.gate.request(&ticket);
+        bench.gate.forget(ticket);
+        join(busy);
+        bench.settled(1);
+    });
+}
+
 #[test]
 fn a_level_is_retired_when_its_last_request_has_gone() {
     explore("a_level_is_retired_when_its_last_request_has_gone", || {

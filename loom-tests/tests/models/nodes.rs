@@ -41,6 +41,29 @@ fn a_refused_node_is_used_again() {
     });
 }
 
+/// The same with a waker in its slot, which the holder takes after it has refused the request.
+#[test]
+fn a_refused_node_and_its_waker_slot_are_used_again() {
+    explore("a_refused_node_and_its_waker_slot_are_used_again", || {
+        let bench = Bench::new(Queuing::Reject, 1);
+        let first = bench.start(1, seats(1)).expect("an empty level admits");
+        let refused = spawn(&bench, |bench| {
+            for now in 2..4 {
+                let Started::Pending(mut ticket) = bench.gate.start(now, seats(1)) else { continue };
+                let _ = bench.gate.poll(&mut ticket, std::task::Waker::noop());
+                while bench.gate.decision(&ticket).is_none() {
+                    apf_loom::rt::thread::yield_now();
+                }
+                bench.gate.forget(ticket);
+            }
+        });
+        bench.gate.tick(4);
+        join(refused);
+        bench.finish(5, first);
+        bench.settled(1);
+    });
+}
+
 /// Three threads take and give nodes of a slab that begins empty.
 #[test]
 fn nodes_are_taken_and_made_by_three() {

@@ -23,16 +23,11 @@ use super::word::{CLOSED, HEAD, HELD, OFFER, RETIRED, Word};
 use crate::sync::{Ordering, load_to_exchange};
 
 /// Events that a holder applies before it offers the role.
-#[cfg(not(loom))]
-const EVENTS_BETWEEN_OFFERS: u32 = 32;
+///
 /// One in a model, so that every hand-off is explored.
-#[cfg(loom)]
-const EVENTS_BETWEEN_OFFERS: u32 = 1;
-/// Wake-ups that a holder does before it goes on.
-#[cfg(not(loom))]
-const WAKES: usize = 8;
-#[cfg(loom)]
-const WAKES: usize = 1;
+const EVENTS_BETWEEN_OFFERS: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 32 };
+/// Wake-ups that a holder does before it goes on; one in a model.
+const WAKES: usize = if cfg!(any(loom, shuttle)) { 1 } else { 8 };
 
 /// Something else to be done to a level, in its turn among the events.
 pub(super) type ControlFn = dyn FnOnce(&mut Held<'_>) + Send;

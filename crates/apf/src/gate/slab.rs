@@ -22,7 +22,7 @@ use super::node::Node;
 use crate::sync::{AtomicPtr, AtomicU64, Ordering, load_to_exchange};
 
 /// Nodes in the first chunk; a model needs few, but explores growing.
-const FIRST: usize = if cfg!(loom) { 4 } else { 64 };
+const FIRST: usize = if cfg!(any(loom, shuttle)) { 4 } else { 64 };
 const CHUNKS: usize = if cfg!(loom) { 2 } else { 25 };
 
 const INDEX: u64 = 0xFFFF_FFFF;
