@@ -11,17 +11,25 @@ use crate::path::{FieldPath, Step};
 use crate::tree::{Data, Node};
 
 /// The fields of one object that its type knows, by name; of a field written twice, the last.
-pub(crate) struct Fields<'n>(BTreeMap<&'n str, &'n Node>);
+pub(crate) struct Fields<'n> {
+    last: BTreeMap<&'n str, &'n Node>,
+    /// What a later entry with the same name replaces.
+    replaced: Vec<(&'n str, &'n Node)>,
+}
 
 impl<'n> Fields<'n> {
     /// The node of a field, `None` when it is absent or null.
     pub(crate) fn get(&self, name: &str) -> Option<&'n Node> {
-        self.0.get(name).copied().filter(|node| !matches!(node.data, Data::Null))
+        self.last.get(name).copied().filter(|node| !matches!(node.data, Data::Null))
     }
 
     /// Every field that is there, nulls too.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&'n str, &'n Node)> {
-        self.0.iter().map(|(name, node)| (*name, *node))
+        self.last.iter().map(|(name, node)| (*name, *node))
+    }
+
+    fn replaced(&self, name: &str) -> impl Iterator<Item = &'n Node> {
+        self.replaced.iter().filter(move |(of, _)| *of == name).map(|(_, node)| *node)
     }
 }
 
@@ -63,7 +71,7 @@ impl Reader {
     }
 
     fn entries<'n>(&mut self, node: &'n Node, known: impl Fn(&str) -> bool) -> Fields<'n> {
-        let mut fields = BTreeMap::new();
+        let mut fields = Fields { last: BTreeMap::new(), replaced: Vec::new() };
         match &node.data {
             Data::Map(entries) => {
                 let severity = match self.strictness {
@@ -71,9 +79,11 @@ impl Reader {
                     Strictness::Lenient => Severity::Warning,
                 };
                 for entry in entries {
-                    let rule = if !known(&entry.key) {
+                    let name = entry.key.as_str();
+                    let rule = if !known(name) {
                         Rule::UnknownField
-                    } else if fields.insert(entry.key.as_str(), &entry.value).is_some() {
+                    } else if let Some(first) = fields.last.insert(name, &entry.value) {
+                        fields.replaced.push((name, first));
                         Rule::DuplicateField
                     } else {
                         continue;
@@ -91,7 +101,17 @@ impl Reader {
             Data::Null => {}
             _ => self.wrong_type(node, "object"),
         }
-        Fields(fields)
+        fields
+    }
+
+    /// Reads the values of a field that a later one replaces, for the names of fields in them; nothing else about them matters.
+    fn replaced<'n>(&mut self, fields: &Fields<'n>, name: &str, mut read: impl FnMut(&mut Reader, &'n Node)) {
+        for node in fields.replaced(name) {
+            let before = self.issues.len();
+            self.field(name, |reader| read(reader, node));
+            let found = self.issues.split_off(before);
+            self.issues.extend(found.into_iter().filter(|issue| issue.rule != Rule::Type));
+        }
     }
 
     /// An object field, `None` when absent or of another type.
@@ -100,17 +120,21 @@ impl Reader {
         fields: &Fields<'n>,
         name: &str,
         known: &[&str],
-        read: impl FnOnce(&mut Reader, &Fields<'n>) -> T,
+        mut read: impl FnMut(&mut Reader, &Fields<'n>) -> T,
     ) -> Option<T> {
-        let node = fields.get(name)?;
-        self.field(name, |reader| {
+        let mut object = |reader: &mut Reader, node: &'n Node| {
             if !matches!(node.data, Data::Map(_)) {
                 reader.wrong_type(node, "object");
                 return None;
             }
             let inner = reader.fields(node, known);
             Some(read(reader, &inner))
-        })
+        };
+        self.replaced(fields, name, |reader, node| {
+            object(reader, node);
+        });
+        let node = fields.get(name)?;
+        self.field(name, |reader| object(reader, node))
     }
 
     /// A list field, empty when absent or of another type.
@@ -120,15 +144,19 @@ impl Reader {
         name: &str,
         mut read: impl FnMut(&mut Reader, &'n Node) -> T,
     ) -> Vec<T> {
-        let Some(node) = fields.get(name) else { return Vec::new() };
-        self.field(name, |reader| {
+        let mut list = |reader: &mut Reader, node: &'n Node| {
             let Data::List(items) = &node.data else {
                 reader.wrong_type(node, "array");
                 return Vec::new();
             };
             let each = items.iter().enumerate();
             each.map(|(index, item)| reader.inside(Step::Index(index), |reader| read(reader, item))).collect()
-        })
+        };
+        self.replaced(fields, name, |reader, node| {
+            list(reader, node);
+        });
+        let Some(node) = fields.get(name) else { return Vec::new() };
+        self.field(name, |reader| list(reader, node))
     }
 
     /// A list of objects.

@@ -10,16 +10,19 @@ pub(crate) fn looks_like_json(text: &str) -> bool {
     text.trim_start().starts_with(['{', '['])
 }
 
-/// Reads every value. Stops at the first error: JSON has no place to go on from.
-pub(crate) fn documents(text: &str) -> Result<Vec<Node>, SyntaxError> {
+/// Reads every value up to the first error: JSON has no place to go on from.
+pub(crate) fn documents(text: &str) -> (Vec<Node>, Option<SyntaxError>) {
     let mut reader = Reader { rest: text.chars().peekable(), position: Position::START, depth: 0 };
     let mut documents = Vec::new();
     loop {
         reader.skip_blanks();
         if reader.rest.peek().is_none() {
-            return Ok(documents);
+            return (documents, None);
         }
-        documents.push(reader.value()?);
+        match reader.value() {
+            Ok(document) => documents.push(document),
+            Err(error) => return (documents, Some(error)),
+        }
     }
 }
 

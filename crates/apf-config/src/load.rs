@@ -284,4 +284,5 @@ fn hangs_on(issue: &Issue, unread: &FieldPath) -> bool {
     issue.path.is_within(unread)
         || issue.path.is_parent_of(unread)
         || *unread == issue.path.sibling("clusterScope") && issue.path == unread.sibling("namespaces")
+        || issue.path == FieldPath::of(&["spec"]) && unread.is_within(&issue.path)
 }

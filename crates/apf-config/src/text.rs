@@ -37,14 +37,19 @@ fn documents(text: &str) -> Vec<Document> {
     if !json::looks_like_json(text) {
         return yaml::documents(text);
     }
-    match json::documents(text) {
-        Ok(documents) => documents.into_iter().map(Ok).collect(),
-        Err(error) => {
-            let as_yaml = yaml::documents(text);
-            let quoted_key = text.trim_start().trim_start_matches(['{', '[']).trim_start().starts_with('"');
-            if quoted_key && as_yaml.iter().any(Result::is_err) { vec![Err(error)] } else { as_yaml }
-        }
-    }
+    let (documents, error) = json::documents(text);
+    let whole = documents.into_iter().map(Ok);
+    let Some(error) = error else { return whole.collect() };
+    let as_yaml = yaml::documents(text);
+    let quoted_key = text.trim_start().trim_start_matches(['{', '[']).trim_start().starts_with('"');
+    let is_json = quoted_key && !is_separator(text, error.position) && as_yaml.iter().any(Result::is_err);
+    if is_json { whole.chain([Err(error)]).collect() } else { as_yaml }
+}
+
+/// Whether the line there separates YAML documents, which may be written in JSON themselves.
+fn is_separator(text: &str, at: Position) -> bool {
+    let line = usize::try_from(at.line).ok().and_then(|line| text.lines().nth(line.saturating_sub(1)));
+    line.is_some_and(|line| line.starts_with("---"))
 }
 
 /// The place right behind a text.

@@ -215,6 +215,29 @@ fn a_field_written_twice_is_an_error_in_strict_mode_and_the_last_counts_in_lenie
 }
 
 #[test]
+fn mistakes_in_a_value_that_a_later_one_replaces_are_reported_too() {
+    let text = level("a") + "    limitResponse: {type: Reject}\n";
+    let text = text.replace("      type: Reject\n", "      type: Queue\n      jail: 1\n      type: Reject\n");
+    let found = lines(&read(&text));
+    let with = |what: &str| found.iter().filter(|line| line.ends_with(what)).count();
+    assert_eq!(found.len(), 3, "{found:#?}");
+    assert_eq!(with(r#"duplicate field "spec.limited.limitResponse""#), 1, "{found:#?}");
+    assert_eq!(with(r#"duplicate field "spec.limited.limitResponse.type""#), 1, "{found:#?}");
+    assert_eq!(with(r#"unknown field "spec.limited.limitResponse.jail""#), 1, "{found:#?}");
+    // A replaced value is not used, so its type and its place in a list do not matter.
+    let loaded = load_str("t.yaml", &text.replace("type: Queue", "type: 5"), Strictness::Lenient);
+    assert_eq!(names(&loaded), ["a"], "{:#?}", loaded.diagnostics);
+}
+
+#[test]
+fn a_mandatory_spec_is_not_compared_when_part_of_it_cannot_be_read() {
+    let text = level("catch-all") + "    lendablePercent: \"0\"\n";
+    let found = lines(&read(&text));
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert!(found[0].contains("lendablePercent: Invalid type"), "{found:#?}");
+}
+
+#[test]
 fn values_of_the_wrong_type_are_errors_in_both_modes() {
     let text = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata:\n  name: yes\n  generation: \
                 1.5\n  creationTimestamp: yesterday\n  labels: {a: 1}\nspec:\n  matchingPrecedence: \"500\"\n  \
@@ -284,6 +307,24 @@ fn one_broken_document_hides_no_other() {
     assert_eq!(places.iter().filter(|(_, rule)| *rule == Rule::Syntax).count(), 4);
     assert!(places.iter().any(|(_, rule)| *rule == Rule::NotSupported));
     assert!(loaded.diagnostics.iter().all(|d| d.line > 9 && d.column > 0), "{:#?}", lines(&loaded));
+}
+
+#[test]
+fn broken_json_hides_no_object_before_it_and_no_yaml_document_beside_it() {
+    let wrong = json("Wrong");
+    let loaded = read(&format!("{}\n{wrong}\n{{\"kind\": broken\n", json("good")));
+    assert_eq!(names(&loaded), ["good"]);
+    let found = lines(&loaded);
+    assert_eq!(found.len(), 2, "{found:#?}");
+    assert!(found[0].contains(r#""Wrong": metadata.name: Invalid value"#), "{found:#?}");
+    assert!(found[1].starts_with("t.yaml:5:10: Syntax error"), "{found:#?}");
+
+    let loaded = read(&format!("{}\n---\na: [\n---\n{}\n--- # the last\n{wrong}", json("a"), level("b")));
+    let found = lines(&loaded);
+    assert_eq!(names(&loaded), ["a", "b"], "{found:#?}");
+    assert_eq!(found.len(), 2, "{found:#?}");
+    assert!(found[0].starts_with("t.yaml:4:4: Syntax error"), "{found:#?}");
+    assert!(found[1].contains(r#""Wrong": metadata.name: Invalid value"#), "{found:#?}");
 }
 
 #[test]
