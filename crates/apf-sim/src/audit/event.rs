@@ -69,7 +69,7 @@ pub(super) enum Item {
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "an object")]
 struct Raw {
     kind: Option<String>,
     api_version: Option<String>,
@@ -94,23 +94,26 @@ struct Raw {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct RawUser {
     username: Option<String>,
     groups: Option<Vec<String>>,
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct RawStatus {
     code: Option<i64>,
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "an object")]
 struct RawMetadata {
     creation_timestamp: Option<String>,
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct RawAnnotations {
     #[serde(rename = "apiserver.latency.k8s.io/apf-queue-wait")]
     queue_wait: Option<String>,
@@ -123,7 +126,7 @@ struct RawProperties {
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "an object")]
 struct ObjectRefOrNulls {
     resource: Option<String>,
     namespace: Option<String>,
@@ -149,14 +152,14 @@ fn document(text: &[u8], repairs: Repairs, nesting: Nesting, found: &mut dyn FnM
     if text.trim_ascii_start().starts_with(b"[") && nesting == Nesting::Document {
         match serde_json::from_slice::<Vec<Box<RawValue>>>(text) {
             Ok(list) => inner_list(&list, repairs, found),
-            Err(e) => found(Item::Skipped(Skip::NotJson(e.to_string()))),
+            Err(e) => found(Item::Skipped(Skip::NotJson(complaint(&e)))),
         }
         return;
     }
     let raw = match serde_json::from_slice::<Raw>(text) {
         Ok(raw) => raw,
-        Err(e) if e.is_data() => return found(Item::Skipped(Skip::NotAnEvent(e.to_string()))),
-        Err(e) => return found(Item::Skipped(Skip::NotJson(e.to_string()))),
+        Err(e) if e.is_data() => return found(Item::Skipped(Skip::NotAnEvent(complaint(&e)))),
+        Err(e) => return found(Item::Skipped(Skip::NotJson(complaint(&e)))),
     };
     if nesting == Nesting::Document {
         if let Some(list) = &raw.items {
@@ -175,6 +178,18 @@ fn document(text: &[u8], repairs: Repairs, nesting: Nesting, found: &mut dyn FnM
         Ok(event) => Item::Event(Box::new(event)),
         Err(skip) => Item::Skipped(skip),
     });
+}
+
+/// What the JSON reader says, with the place in the document where it is one line: that line's number is the file's to say.
+fn complaint(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let (line, column) = (error.line(), error.column());
+    let Some(what) = text.strip_suffix(&format!(" at line {line} column {column}")) else { return text };
+    match (line, column) {
+        (1, 1..) => format!("{what} at column {column}"),
+        (0 | 2, 0) => format!("{what} at the end of the line"),
+        _ => format!("{what} at line {line} column {column} of it"),
+    }
 }
 
 fn inner_list(list: &[Box<RawValue>], repairs: Repairs, found: &mut dyn FnMut(Item)) {
@@ -365,6 +380,22 @@ mod tests {
             one(&EVENT.replace(r#""verb":"get","#, "")).unwrap_err(),
             Skip::Incomplete("it has no verb")
         );
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_line_is_said_in_terms_of_the_line() {
+        let why = |text: &str| match one(text).unwrap_err() {
+            Skip::NotJson(why) | Skip::NotAnEvent(why) => why,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(why("17"), "invalid type: integer `17`, expected an object at column 2");
+        assert_eq!(
+            why("{\"a\n"),
+            "control character (\\u0000-\\u001F) found while parsing a string at the end of the line"
+        );
+        let text = EVENT.replace(r#""stage""#, r#""impersonatedUser":"bob","stage""#);
+        assert!(why(&text).starts_with("invalid type: string \"bob\", expected an object at column "));
+        assert_eq!(why("{\n\n x}"), "key must be a string at line 3 column 2 of it");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::PathBuf;
 
 use flate2::bufread::MultiGzDecoder;
+use serde::de::IgnoredAny;
 
 use crate::error::Error;
 
@@ -68,6 +69,10 @@ pub(super) struct Lines<'a> {
     gzip: bool,
     line: u64,
     buffer: Vec<u8>,
+    /// Line and length of each line in the buffer that turned out to be a document of its own, the next one last.
+    apart: Vec<(u64, usize)>,
+    /// Where the next of them begins.
+    apart_at: usize,
 }
 
 /// Counts what passes, so that progress is in bytes as stored, also for gzip.
@@ -109,13 +114,23 @@ impl<'a> Lines<'a> {
         let gzip = start.starts_with(&[0x1f, 0x8b]);
         let reader: Box<dyn BufRead> =
             if gzip { Box::new(BufReader::new(MultiGzDecoder::new(reader))) } else { Box::new(reader) };
-        Ok(Lines { name, reader, read, gzip, line: 0, buffer: Vec::new() })
+        Ok(Lines { name, reader, read, gzip, line: 0, buffer: Vec::new(), apart: Vec::new(), apart_at: 0 })
     }
 
     /// The next document, without blank lines. A line that is just `{` or `[` begins one that goes on until the line that is
-    /// just the closing bracket, which is how pretty printers lay out a list.
+    /// just the closing bracket, which is how pretty printers lay out a list. Where that is not JSON, the bracket was junk and
+    /// its lines are documents of their own.
     pub(super) fn next_document(&mut self) -> Result<Option<Document<'_>>, Error> {
         let mut lines = 0;
+        while let Some((line, length)) = self.apart.pop() {
+            let start = self.apart_at;
+            self.apart_at += length;
+            lines += 1;
+            if !self.buffer[start..self.apart_at].trim_ascii().is_empty() {
+                let text = &self.buffer[start..self.apart_at];
+                return Ok(Some(Document { text, line, lines, bytes_read: self.read.get() }));
+            }
+        }
         loop {
             self.buffer.clear();
             if self.append_line()? == 0 {
@@ -130,24 +145,39 @@ impl<'a> Lines<'a> {
             }
         }
         let line = self.line;
-        let closing: &[u8] = match self.buffer.trim_ascii() {
-            b"{" => b"}",
-            b"[" => b"]",
-            _ => b"",
-        };
-        if !closing.is_empty() {
-            loop {
-                let before = self.buffer.len();
-                if self.append_line()? == 0 {
-                    break;
-                }
-                lines += 1;
-                if self.buffer[before..].trim_ascii_end() == closing {
-                    break;
-                }
+        match self.buffer.trim_ascii() {
+            b"{" => self.append_block(b"\"}", b"}")?,
+            b"[" => self.append_block(b"{]", b"]")?,
+            _ => {}
+        }
+        let text = if self.apart.is_empty() { &self.buffer } else { &self.buffer[..self.apart_at] };
+        lines += if self.apart.is_empty() { self.line - line } else { 0 };
+        Ok(Some(Document { text, line, lines, bytes_read: self.read.get() }))
+    }
+
+    /// Appends the lines behind one that is just a bracket, up to the one that is just `closing`, or sets them apart. The
+    /// first of them begins with one of `inside`.
+    fn append_block(&mut self, inside: &[u8], closing: &[u8]) -> Result<(), Error> {
+        let first = self.buffer.len();
+        let mut apart = Vec::new();
+        loop {
+            let before = self.buffer.len();
+            if self.append_line()? == 0 {
+                break;
+            }
+            apart.push((self.line, self.buffer.len() - before));
+            let added = &self.buffer[before..];
+            let fits = before > first || added.trim_ascii().first().is_none_or(|c| inside.contains(c));
+            if !fits || added.trim_ascii_end() == closing {
+                break;
             }
         }
-        Ok(Some(Document { text: &self.buffer, line, lines, bytes_read: self.read.get() }))
+        if serde_json::from_slice::<IgnoredAny>(&self.buffer).is_err() {
+            apart.reverse();
+            self.apart = apart;
+            self.apart_at = first;
+        }
+        Ok(())
     }
 
     fn append_line(&mut self) -> Result<u64, Error> {
@@ -209,6 +239,30 @@ mod tests {
         assert_eq!(found.len(), 2);
         assert_eq!((found[0].0, found[0].1), (1, 6));
         assert_eq!(found[1].0, 7);
+    }
+
+    #[test]
+    fn a_bracket_that_begins_no_document_does_not_hide_the_lines_behind_it() {
+        let cut_off: &[(&[u8], &[u64])] = &[
+            (b"{\n{\"a\":1}\n\n{\"b\":2}\n", &[1, 2, 4]),
+            (b"[\n{\"a\":1}\n{\"b\":2}\n", &[1, 2, 3]),
+            (b"{\n  \"kind\": \"List\",\n{\"a\":1}\n{\"b\":2}\n", &[1, 2, 3, 4]),
+            (b"{\"x\":0}\n{\n  \"a\": 1,\n}\n{\"a\":1}\n[\n]\n", &[1, 2, 3, 4, 5, 6]),
+            (b"{\n[\n{\n{\"a\":1}", &[1, 2, 3, 4]),
+            (b"{\n  \"x\": 1\n\n{\"a\":1}\n", &[1, 2, 4]),
+            (b"{", &[1]),
+        ];
+        for (text, expected) in cut_off {
+            let found = documents(text);
+            let whole = text.iter().filter(|&&c| c == b'\n').count() + usize::from(!text.ends_with(b"\n"));
+            let begins: Vec<u64> = found.iter().map(|document| document.0).collect();
+            assert_eq!(begins, *expected, "{}", String::from_utf8_lossy(text));
+            let lines: u64 = found.iter().map(|document| document.1).sum();
+            assert_eq!(lines, whole as u64, "{}", String::from_utf8_lossy(text));
+            for line in String::from_utf8_lossy(text).lines().filter(|line| line.contains(":1}")) {
+                assert!(found.iter().any(|document| document.2 == line), "{line} is hidden");
+            }
+        }
     }
 
     #[test]
