@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use apf_core::{
-    Answer, Arrival, Arrived, Cancelled, Counters, Grant, Level, Mode, Reason, RequestId, RequestState, Sink,
-    WorkEstimate,
+    Answer, Arrival, Arrived, Cancelled, Counters, DemandPeriod, Grant, Level, Mode, Reason, RequestId,
+    RequestState, Sink, WorkEstimate,
 };
 
 use crate::Failure;
@@ -54,6 +54,18 @@ fn word(line: &mut String, what: &str, id: u64, queue: Option<u32>) {
     if let Some(queue) = queue {
         let _ = write!(line, "@{queue}");
     }
+}
+
+/// The word for a period of seat demand.
+pub(crate) fn demand_word(period: &DemandPeriod) -> String {
+    let (average, deviation) =
+        if period.duration > 0.0 { (period.average, period.deviation) } else { (0.0, 0.0) };
+    let mut word = "demand".to_owned();
+    for x in [period.duration, average, deviation, period.high_watermark] {
+        let bits = if x.is_nan() { 0 } else { x.to_bits() };
+        let _ = write!(word, ":{bits:016x}");
+    }
+    word
 }
 
 impl Driver {
@@ -169,13 +181,8 @@ impl Driver {
             EventKind::Touch => level.tick(at, &mut sink),
             EventKind::Demand => {
                 let period = level.close_demand_period(at, &mut sink);
-                let (average, deviation) =
-                    if period.duration > 0.0 { (period.average, period.deviation) } else { (0.0, 0.0) };
-                decisions.push_str(" demand");
-                for x in [period.duration, average, deviation, period.high_watermark] {
-                    let bits = if x.is_nan() { 0 } else { x.to_bits() };
-                    let _ = write!(decisions, ":{bits:016x}");
-                }
+                decisions.push(' ');
+                decisions.push_str(&demand_word(&period));
             }
         }
         Ok(())

@@ -4,13 +4,14 @@
 //! A run goes through the modules in this order: [`generate`] makes a [`trace`] closed-loop on our
 //! own core, [`driver`] applies each event to the core, [`state`] digests what it left,
 //! [`reference`](mod@reference) does the same in the Go program, [`check`] and [`diff`] compare, [`minimise`]
-//! shortens what differed. [`mutate`] proves that faults in the core are found.
+//! shortens what differed. [`mutate`] proves that faults in the core are found. [`gate`] runs traces through the gate.
 
 pub mod check;
 pub mod diff;
 pub mod driver;
 pub mod exercised;
 pub mod failure;
+pub mod gate;
 pub mod generate;
 pub mod minimise;
 pub mod mutate;

@@ -11,7 +11,7 @@ use apf_conformance::check::{self, Outcome, Plan, Stored};
 use apf_conformance::diff::{self, Difference};
 use apf_conformance::reference::Reference;
 use apf_conformance::trace::Trace;
-use apf_conformance::{Failure, driver, generate, mutate, read};
+use apf_conformance::{Failure, driver, gate, generate, mutate, read};
 use apf_core::Mode;
 use clap::{Parser, Subcommand, ValueEnum};
 
@@ -78,6 +78,15 @@ enum Command {
         /// Generated traces only: run no stored ones, save none.
         #[arg(long)]
         no_regressions: bool,
+    },
+    /// Run generated traces, in both modes, through the gate and through the bare core, and compare every event.
+    Gate {
+        /// Events in all, for each mode.
+        #[arg(long, default_value_t = 100_000)]
+        events: u64,
+        /// Seed.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
     },
     /// Put each known fault into a copy of apf-core and show that a check finds it.
     Mutate {
@@ -168,6 +177,23 @@ fn run(arguments: Arguments, out: &mut Output) -> Result<bool, Failure> {
             let configs = configs.unwrap_or_else(|| (events / 3_333).max(20));
             let regressions = (!no_regressions).then(|| conformance_folder("regressions"));
             run_check(&Plan { events, configs, seed, program, regressions }, out)
+        }
+        Command::Gate { events, seed } => {
+            let (mut config, mut compared, mut moved) = (0, 0, 0);
+            while compared < 2 * events {
+                let mut trace = generate::generate(seed, config, 0, 3_333)?.trace;
+                for mode in [Mode::Exact, Mode::Default] {
+                    trace.mode = mode;
+                    let same = gate::compare(&trace)?;
+                    compared += same.events as u64;
+                    moved += same.moved;
+                }
+                config += 1;
+            }
+            out.line(format!(
+                "{compared} events, {config} configurations in 2 modes, seed {seed}: 0 differences ({moved} events at a later time)"
+            ))?;
+            Ok(true)
         }
         Command::Mutate { events, seed, only } => {
             mutate::mutate(&program, events, seed, only.as_deref(), |line| out.line(line))

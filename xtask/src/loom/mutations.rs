@@ -246,7 +246,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "the owner is done without acquiring",
-        model: "nodes::a_refused_node_is_used_again",
+        model: "nodes::a_refused_node_and_its_waker_slot_are_used_again",
         edits: &[
             Edit {
                 file: "node.rs",
@@ -257,7 +257,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "the owner is done without releasing",
-        model: "controls::a_control_operation_is_forgotten_before_it_is_done",
+        model: "controls::a_control_operation_is_looked_at_and_forgotten",
         edits: &[
             Edit {
                 file: "node.rs",
@@ -268,7 +268,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "the holder is done without releasing",
-        model: "wakers::a_waker_is_left_while_its_request_is_refused",
+        model: "nodes::a_refused_node_and_its_waker_slot_are_used_again",
         edits: &[
             Edit {
                 file: "node.rs",
@@ -279,7 +279,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "the holder is done without acquiring",
-        model: "controls::a_control_operation_is_forgotten_before_it_is_done",
+        model: "controls::a_control_operation_is_looked_at_and_forgotten",
         edits: &[
             Edit {
                 file: "node.rs",
@@ -698,7 +698,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "the holder is done before it has taken the waker",
-        model: "wakers::a_waker_is_left_while_its_request_is_refused",
+        model: "nodes::a_refused_node_and_its_waker_slot_are_used_again",
         edits: &[
             Edit {
                 file: "node.rs",
@@ -722,7 +722,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "an owner that was done first is overlooked",
-        model: "controls::a_control_operation_is_forgotten_before_it_is_done",
+        model: "controls::a_limit_that_rises_wakes_who_waits",
         edits: &[
             Edit {
                 file: "node.rs",

@@ -36,7 +36,7 @@ pub enum Entry {
         /// Why.
         cause: Cause,
     },
-    /// Delayed releases were looked for, as at the beginning of every control operation.
+    /// Delayed releases were looked for, by a tick or before the level was looked at.
     Tick {
         /// The time it counts at.
         now: u64,

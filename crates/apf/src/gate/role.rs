@@ -55,8 +55,11 @@ impl HeldSink for HolderSink<'_> {
 }
 
 impl Held<'_> {
-    /// The level, to look at.
-    pub fn level(&self) -> &Level {
+    /// The level, to look at, after what is due by now. (Nothing else here lets time pass that the reference would not.)
+    pub fn level(&mut self) -> &Level {
+        #[cfg(feature = "history")]
+        self.sink.note(Entry::Tick { now: self.now });
+        self.level.tick(self.now, &mut self.sink);
         self.level
     }
 
@@ -358,9 +361,6 @@ impl Gate {
                 #[cfg(feature = "history")]
                 history: &mut core.history,
             };
-            #[cfg(feature = "history")]
-            sink.note(Entry::Tick { now });
-            level.tick(now, &mut sink);
             contained(|| control(&mut Held { level, now, quiescing, sink: &mut sink }));
             let (waker, free) = node.conclude(GRANTED);
             sink.keep(waker);
