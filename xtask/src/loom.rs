@@ -11,6 +11,8 @@ use std::time::Instant;
 
 /// Preemptions a model has in CI.
 const BOUND: u32 = 2;
+/// Random schedules that a scenario has in CI.
+const SCHEDULES: u32 = 300;
 /// Crates whose sources a mutated workspace has of its own.
 const COPIED: &[&str] = &["crates/apf", "crates/apf-core", "crates/apf-config", "loom-tests"];
 
@@ -18,10 +20,12 @@ pub(crate) fn command(mut args: lexopt::Parser) -> Result<(), Stop> {
     let mut bound = BOUND;
     let mut mutate = false;
     let mut only = None;
+    let mut schedules = None;
     while let Some(arg) = args.next()? {
         match arg {
             Long("bound") => bound = args.value()?.parse()?,
             Long("mutations") => mutate = true,
+            Long("schedules") => schedules = Some(args.value()?.parse()?),
             Long("only") => only = Some(args.value()?.string()?),
             other => return Err(other.unexpected().into()),
         }
@@ -29,7 +33,25 @@ pub(crate) fn command(mut args: lexopt::Parser) -> Result<(), Stop> {
     if only.is_some() && !mutate {
         return Err(Stop::Usage("--only NAME goes with --mutations".to_owned()));
     }
-    if mutate { find_all(bound, only.as_deref()) } else { explore(bound) }
+    match schedules {
+        Some(count) => random_schedules(count),
+        None if mutate => find_all(bound, only.as_deref()),
+        None => explore(bound),
+    }
+}
+
+/// The part of `cargo xtask test` for more threads than loom can explore.
+pub(crate) fn some_schedules() -> Result<(), Stop> {
+    random_schedules(SCHEDULES)
+}
+
+fn random_schedules(count: u32) -> Result<(), Stop> {
+    println!("{count} random schedules of each scenario, by each of two schedulers");
+    cargo(["test", "--package", "apf-loom", "--profile", "loom", "--test", "schedules", "--locked"])
+        .env("RUSTFLAGS", "--cfg shuttle")
+        .env("CARGO_TARGET_DIR", target_dir().join("own/shuttle"))
+        .env("APF_SCHEDULES", count.to_string())
+        .run()
 }
 
 /// The tests of the gate that need a feature, or that there is none.

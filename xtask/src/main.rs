@@ -26,8 +26,9 @@ cargo xtask COMMAND
   bench [--quick] [--json]         instruction counts, wall clock, allocations, peers; writes benches/RESULTS.md
   fuzz [--target NAME] [--seconds N]
                                    the fuzz targets, each for N seconds (default 600)
-  loom [--bound N] [--mutations [--only NAME]]
-                                   every interleaving of the gate's models; or the faults that they must find
+  loom [--bound N] [--mutations [--only NAME]] [--schedules N]
+                                   every interleaving of the gate's models; or the faults that they must find;
+                                   or random schedules of more threads
   readme [--write]                 compares the outputs shown in README.md with what the commands print now
   demo [ARGUMENTS]                 the story of a noisy list client on the real engine and the real clock, 48 s
   stress [--minutes N] [--seed N]  8 threads, 64 levels, everything at random; the books must balance (default 10)

@@ -41,6 +41,7 @@ const PARTS: &[Part] = &[
     },
     Part { name: "gate", what: "histories, suspended holders, no memory, no std", run: loom::gate },
     Part { name: "loom", what: "every interleaving of the gate's models", run: loom::short },
+    Part { name: "schedules", what: "random schedules of five to eight threads", run: loom::some_schedules },
     Part {
         name: "gate-mutations",
         what: "every planted fault still applies to the gate",

@@ -95,7 +95,7 @@ fn seats_never_exceed_the_limit_and_all_come_back() {
     thread::sleep(std::time::Duration::from_secs(2));
     stop.store(true, Ordering::Relaxed);
     let served: u64 = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
-    assert!(served > 1000, "{served}");
+    assert!(served > if cfg!(miri) { 4 } else { 1000 }, "{served}");
     assert_eq!(gate.nodes_in_use(), 0);
     let (send, receive) = std::sync::mpsc::channel();
     let ticket = gate

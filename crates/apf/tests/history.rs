@@ -19,7 +19,9 @@ use apf_core::{
 };
 
 const THREADS: u64 = 4;
-const REQUESTS: u64 = 150;
+/// Few under Miri, which is slow and looks at each access.
+const REQUESTS: u64 = if cfg!(miri) { 8 } else { 150 };
+const SEEDS: u64 = if cfg!(miri) { 4 } else { 150 };
 
 struct Random(u64);
 
@@ -289,7 +291,7 @@ fn agree(recorded: &Recorded) {
 
 fn histories(mode: Mode) {
     let (mut events, mut by_word, mut handed_over) = (0, 0, 0);
-    for seed in 0..150 {
+    for seed in 0..SEEDS {
         let recorded = record(mode, seed);
         agree(&recorded);
         let level = replay(mode, seed, &recorded.applied);
@@ -306,7 +308,7 @@ fn histories(mode: Mode) {
     println!(
         "{mode:?}: {events} events, {by_word} starts granted by the word, {handed_over} grants not taken"
     );
-    assert!(by_word > 100, "{by_word}");
+    assert!(by_word > if cfg!(miri) { 0 } else { 100 }, "{by_word}");
 }
 
 #[test]
