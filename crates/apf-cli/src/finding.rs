@@ -3,7 +3,7 @@
 use apf_config::{Diagnostic, Item};
 use serde::{Serialize, Serializer};
 
-use crate::print::Label;
+use crate::print::{Label, visible};
 
 /// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -94,14 +94,15 @@ impl Finding {
         if self.kind.is_empty() { String::new() } else { format!("{} \"{}\": ", self.kind, self.name) }
     }
 
-    /// `FILE:LINE:COLUMN: Kind "name": message`.
+    /// `FILE:LINE:COLUMN: Kind "name": message`, on one line.
     pub(crate) fn without_level(&self) -> String {
-        format!("{}: {}{}", self.place(), self.object(), self.message)
+        visible(&format!("{}: {}{}", self.place(), self.object(), self.message))
     }
 
     /// `FILE:LINE:COLUMN: level: Kind "name": message`, with the level coloured.
     pub(crate) fn shown(&self) -> String {
-        format!("{}: {}: {}{}", self.place(), self.level.label().styled(), self.object(), self.message)
+        let said = visible(&format!("{}{}", self.object(), self.message));
+        format!("{}: {}: {said}", visible(&self.place()), self.level.label().styled())
     }
 }
 

@@ -11,7 +11,7 @@ use crate::failure::{Failure, Outcome};
 use crate::finding::{Finding, Level};
 use crate::input;
 use crate::notes;
-use crate::print::{self, Column, Format, Label, Table, json};
+use crate::print::{self, Column, Format, Label, Table, json, visible};
 
 #[derive(Debug, Serialize)]
 struct Report {
@@ -51,16 +51,15 @@ pub(super) fn run(args: &Check) -> Result<Outcome, Failure> {
     let loaded = input::load_all(&args.paths, input::strictness(args.lenient));
     let unreadable = loaded.errors().any(|error| error.rule == Rule::Unreadable);
     let report = report(loaded);
-    let text = match args.output.output {
-        Format::Json => json(&report)?,
-        Format::Csv => table(&report.findings).csv()?,
-        Format::Table => lines(&report),
-    };
     if unreadable {
         // Nobody should take this for the verdict on all that was named.
         return Err(Failure::Usage(text_of(&report.findings)));
     }
-    print::result(&text);
+    match args.output.output {
+        Format::Json => print::result(&json(&report)?),
+        Format::Csv => print::result(&table(&report.findings).csv()?),
+        Format::Table => print::coloured_result(&lines(&report)),
+    }
     if report.summary.flow_schemas + report.summary.priority_levels == 0 {
         print::message(Label::Warning, "there is no FlowSchema and no PriorityLevelConfiguration to check");
     }
@@ -128,7 +127,7 @@ fn lines(report: &Report) -> String {
     if !report.skipped.is_empty() {
         let kinds: Vec<String> =
             report.skipped.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
-        text.push_str(&format!("other kinds passed over: {}\n", kinds.join(", ")));
+        text.push_str(&format!("other kinds passed over: {}\n", visible(&kinds.join(", "))));
     }
     if summary.shares_here > 0 {
         text.push_str(&format!(

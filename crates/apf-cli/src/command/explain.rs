@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::args::{Explain, Hash};
 use crate::failure::{Failure, Outcome};
 use crate::input;
-use crate::print::{self, Column, Format, Label, Table, json};
+use crate::print::{self, Column, Format, Label, Table, json, visible};
 use request::Request;
 
 /// Classification does not depend on how many seats there are.
@@ -146,7 +146,7 @@ fn text(report: &Report) -> String {
     }
     let mut text = String::new();
     for (what, value) in lines {
-        text.push_str(&format!("{what:<16}{value}\n"));
+        text.push_str(&format!("{what:<16}{}\n", visible(&value)));
     }
     text.push('\n');
     text.push_str(&people_table(&report.tried).aligned());

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::args::Replay;
 use crate::failure::{Failure, Outcome};
 use crate::input;
-use crate::print::{self, Bar, Format, Label, json};
+use crate::print::{self, Bar, Format, Label, json, visible};
 use crate::report::{self, Parts};
 
 /// With `--against`.
@@ -97,7 +97,7 @@ fn replay_one(log: &Log, own: &Objects, options: &Options) -> Result<ReplayRepor
 fn report_skipped(log: &Log) {
     let skipped = log.counts.skipped();
     for example in &log.counts.examples {
-        print::message(Label::Warning, &format!("{example}: not replayed"));
+        print::message(Label::Warning, &format!("{}: not replayed", visible(example)));
     }
     let named = log.counts.examples.len() as u64;
     if skipped > named {

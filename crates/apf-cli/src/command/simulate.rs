@@ -6,7 +6,7 @@ use apf_sim::scenario::{FairnessReport, RunOptions, Scenario, ScenarioReport};
 use crate::args::Simulate;
 use crate::failure::{Failure, Outcome};
 use crate::input;
-use crate::print::{self, Bar, Column, Figures, Format, Table, json};
+use crate::print::{self, Bar, Column, Figures, Format, Table, json, visible};
 use crate::report::{self, Parts};
 
 pub(super) fn run(args: &Simulate) -> Result<Outcome, Failure> {
@@ -51,7 +51,8 @@ fn text(fairness: &FairnessReport) -> String {
     let mut text = table(fairness, Figures::FOR_PEOPLE).aligned();
     let failures = fairness.rows.iter().flat_map(|row| row.failures.iter().map(move |why| (row, why)));
     for (row, why) in failures {
-        text.push_str(&format!("{} evaluation {}: {why}\n", row.scenario, row.evaluation));
+        let scenario = visible(&row.scenario);
+        text.push_str(&format!("{scenario} evaluation {}: {why}\n", row.evaluation));
     }
     text.push_str(&format!(
         "{} of {} rows hold, {} mode\n",

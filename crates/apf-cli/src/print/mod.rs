@@ -6,6 +6,7 @@
 mod format;
 mod progress;
 mod table;
+mod visible;
 
 use std::io::{self, Write};
 
@@ -14,6 +15,7 @@ use anstyle::{AnsiColor, Style};
 pub(crate) use format::{Figures, Format, json, quantity, seconds};
 pub(crate) use progress::Bar;
 pub(crate) use table::{Column, Table};
+pub(crate) use visible::visible;
 
 /// What kind of message it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,9 +49,17 @@ impl Label {
     }
 }
 
-/// Writes a result to standard output.
+/// Writes a result to standard output, byte for byte.
 pub(crate) fn result(text: &str) {
-    let mut out = anstream::stdout().lock();
+    write_all(io::stdout().lock(), text);
+}
+
+/// Writes a result with coloured words; the colour is taken out where it is not wanted.
+pub(crate) fn coloured_result(text: &str) {
+    write_all(anstream::stdout().lock(), text);
+}
+
+fn write_all(mut out: impl Write, text: &str) {
     // The reader may be gone; there is nobody left to tell.
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
@@ -58,7 +68,7 @@ pub(crate) fn result(text: &str) {
 pub(crate) fn message(label: Label, text: &str) {
     let mut err = anstream::stderr().lock();
     for line in text.lines() {
-        let written: io::Result<()> = writeln!(err, "{}: {line}", label.styled());
+        let written: io::Result<()> = writeln!(err, "{}: {}", label.styled(), visible(line));
         if written.is_err() {
             return;
         }

@@ -1,5 +1,6 @@
 //! Rows under headers: aligned for people, or as CSV.
 
+use super::visible;
 use crate::failure::Failure;
 
 /// A column of a [`Table`].
@@ -54,7 +55,9 @@ impl Table {
     /// Every column as wide as its widest cell, no blanks at the end of a line.
     pub(crate) fn aligned(&self) -> String {
         let header: Vec<String> = self.columns.iter().map(|column| column.header.to_owned()).collect();
-        let rows = || std::iter::once(&header).chain(&self.rows);
+        let shown: Vec<Vec<String>> =
+            self.rows.iter().map(|row| row.iter().map(|cell| visible(cell)).collect()).collect();
+        let rows = || std::iter::once(&header).chain(&shown);
         let cell = |row: &[String], at: usize| row.get(at).cloned().unwrap_or_default();
         let widths: Vec<usize> = (0..self.columns.len())
             .map(|at| rows().map(|row| cell(row, at).chars().count()).max().unwrap_or(0))
