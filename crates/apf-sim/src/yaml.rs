@@ -32,7 +32,7 @@ fn refusal(error: &YamlError, path: &str, name: &str) -> Error {
         YamlError::InvalidScalar { ty, .. } => rule_of(ty).to_owned(),
         YamlError::Unexpected { expected, .. } => format!("must be a {}", kind_of(expected)),
         YamlError::DuplicateMappingKey { key: Some(key), .. } => format!("field {key:?} is there twice"),
-        other => without_place(other),
+        other => in_our_words(without_place(other)),
     };
     // What is not reached yet shows as "?" in the path, and the document itself as ".".
     let path = path.strip_suffix('?').map_or(path, |parent| parent.trim_end_matches('.'));
@@ -53,6 +53,18 @@ fn without_place(error: &YamlError) -> String {
     match place.and_then(|place| rendered.split_once(&place)) {
         Some((before, after)) => format!("{before}{after}"),
         None => rendered,
+    }
+}
+
+/// What the library says of values that have the wrong form in words of its own types, said of the file.
+fn in_our_words(what: String) -> String {
+    let said = |words: &[&str]| words.iter().any(|word| what.contains(word));
+    if said(&["use Option<", "non-finite float"]) {
+        "has a value of the wrong type".to_owned()
+    } else if said(&["externally tagged enum", "unit enum variant"]) {
+        "must be a single word".to_owned()
+    } else {
+        what
     }
 }
 
@@ -93,6 +105,17 @@ mod tests {
         seats: u32,
         rate: Option<f64>,
         open: Option<bool>,
+        #[serde(default)]
+        word: Word,
+        #[serde(default)]
+        name: String,
+    }
+
+    #[derive(Debug, Default, serde::Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Word {
+        #[default]
+        Exact,
     }
 
     #[test]
@@ -102,6 +125,10 @@ mod tests {
             ("inner: [{seats: 1.5}]", "f:1:17: inner[0].seats: must be a whole number, 0 or more"),
             ("inner: [{seats: 1, rate: x}]", "f:1:26: inner[0].rate: must be a number"),
             ("inner: [{seats: 1, open: x}]", "f:1:26: inner[0].open: must be true or false"),
+            ("inner: [{seats: 1, word: []}]", "f:1:26: inner[0].word: must be a single word"),
+            ("inner: [{seats: 1, word: {}}]", "f:1:27: inner[0].word: must be a single word"),
+            ("inner: [{seats: 1, word: {exact: 1}}]", "f:1:34: inner[0].word.exact: must be a single word"),
+            ("inner: [{seats: 1, name: ~}]", "f:1:26: inner[0].name: has a value of the wrong type"),
             ("inner: 3", "f:1:8: inner: must be a list"),
             ("inner: [3]", "f:1:9: inner[0]: must be a mapping"),
             ("inner: [{seats: 1, seats: 2}]", "f:1:20: inner[0]: field \"seats\" is there twice"),
