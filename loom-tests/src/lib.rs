@@ -64,11 +64,17 @@ pub fn lingering(first: u64, last: u64, latency: u64) -> Request {
 }
 
 impl Bench {
-    /// A gate of that kind and limit, at time 0.
+    /// A gate of that kind and limit, at time 0, with its first nodes made.
     pub fn new(queuing: Queuing, limit: u32) -> Arc<Self> {
+        let bench = Self::cold(queuing, limit);
+        bench.gate.tick(0);
+        bench
+    }
+
+    /// The same without any node yet, for models that explore how they are made.
+    pub fn cold(queuing: Queuing, limit: u32) -> Arc<Self> {
         let level = Level::new(Mode::Default, queuing, limit, 0).expect("a valid level");
         let gate = Gate::new(level, Arc::new(NoTimers));
-        gate.tick(0); // makes the first nodes, so that only the models that begin without any explore that
         let limit = if queuing == Queuing::Exempt { u64::MAX } else { u64::from(limit) };
         Arc::new(Self {
             gate,

@@ -61,14 +61,17 @@ fn a_control_operation_is_looked_at_and_forgotten() {
             bench.gate.tick(2);
             bench.gate.tick(3);
         });
-        let mut ticket = bench.gate.control(1, |_| ()).expect("not retired");
-        let _ = bench.gate.poll(&mut ticket, std::task::Waker::noop());
-        while bench.gate.decision(&ticket).is_none() {
-            apf_loom::rt::thread::yield_now();
-        }
-        let _ = bench.gate.request(&ticket);
-        bench.gate.forget(ticket);
+        let owner = spawn(&bench, |bench| {
+            let mut ticket = bench.gate.control(1, |_| ()).expect("not retired");
+            let _ = bench.gate.poll(&mut ticket, std::task::Waker::noop());
+            while bench.gate.decision(&ticket).is_none() {
+                apf_loom::rt::thread::yield_now();
+            }
+            let _ = bench.gate.request(&ticket);
+            bench.gate.forget(ticket);
+        });
         join(busy);
+        join(owner);
         bench.settled(1);
     });
 }

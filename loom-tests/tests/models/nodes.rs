@@ -68,7 +68,7 @@ fn a_refused_node_and_its_waker_slot_are_used_again() {
 #[test]
 fn nodes_are_taken_and_made_by_three() {
     explore("nodes_are_taken_and_made_by_three", || {
-        let bench = Bench::new(QUEUES, 3);
+        let bench = Bench::cold(QUEUES, 3);
         let two = spawn(&bench, |bench| bench.gate.tick(2));
         let three = spawn(&bench, |bench| bench.gate.tick(3));
         bench.gate.tick(1);

@@ -315,6 +315,17 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         ],
     },
     Mutation {
+        name: "a node is taken without acquiring, after growing",
+        model: "nodes::nodes_are_taken_and_made_by_three",
+        edits: &[
+            Edit {
+                file: "slab.rs",
+                from: "                free = load_to_exchange(&self.free, Ordering::Acquire);",
+                to: "                free = load_to_exchange(&self.free, Ordering::Relaxed);",
+            },
+        ],
+    },
+    Mutation {
         name: "a node is given back without releasing",
         model: "nodes::a_node_is_used_again_at_once",
         edits: &[

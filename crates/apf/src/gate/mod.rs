@@ -400,7 +400,8 @@ impl Gate {
 
     /// Whether the level has been removed and is empty: starts are sent back from now on.
     pub fn is_retired(&self) -> bool {
-        Word(self.word.load(Ordering::Acquire)).has(RETIRED)
+        // Relaxed: whoever asks reads nothing else of the level.
+        Word(self.word.load(Ordering::Relaxed)).has(RETIRED)
     }
 
     fn ticket(&self, index: u32) -> Ticket {

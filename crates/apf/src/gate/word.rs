@@ -12,7 +12,7 @@
 //!
 //! Invariants: (1) neither `HELD` nor `OFFER` means `HEAD` is 0 and nothing is left over; (2) not `CLOSED` means no start
 //! is undecided and `AVAIL` is at most the core's free seats after all published events; (3) at most one of `HELD` and
-//! `OFFER` is set; (4) `RETIRED` implies `CLOSED`, not `HELD`, not `OFFER`, and `HEAD` 0, for ever.
+//! `OFFER` is set; (4) `RETIRED` implies `CLOSED`, for ever; only late ticks pass from then on, and take the role for a moment.
 
 /// A value of the gate word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
