@@ -15,6 +15,35 @@ const MAX_ENTROPY_BITS: u32 = 60;
 pub struct Dealer {
     deck_size: u32,
     hand_size: u32,
+    /// By number of cards, from one.
+    partial_hands: [PartialHands; LARGEST_HAND],
+}
+
+/// In how many ways so many cards can be dealt in order. Draws are what is left of the hash when it is divided by these;
+/// with the reciprocals all of them are found at once, without a division.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct PartialHands {
+    count: u64,
+    /// 2^64 over `count`, rounded down; 0 for 1, whose quotient is the hash.
+    reciprocal: u64,
+}
+
+impl PartialHands {
+    fn new(count: u64) -> Self {
+        let reciprocal = (1_u128 << 64) / u128::from(count.max(1));
+        Self { count, reciprocal: u64::try_from(reciprocal).unwrap_or(0) }
+    }
+
+    /// `value / count`.
+    const fn quotient(self, value: u64) -> u64 {
+        // The product is less than 1 below the quotient, so what it truncates to is right or one too small.
+        let quotient = ((value as u128 * self.reciprocal as u128) >> 64) as u64;
+        if self.count <= 1 {
+            return value;
+        }
+        let rest = value.wrapping_sub(quotient.wrapping_mul(self.count));
+        quotient.wrapping_add((rest >= self.count) as u64)
+    }
 }
 
 /// Why a deck and a hand do not go together.
@@ -67,7 +96,13 @@ impl Dealer {
                 return Err(DealerError::EntropyExceeded);
             }
         }
-        Ok(Self { deck_size, hand_size })
+        let mut partial_hands = [PartialHands::default(); LARGEST_HAND];
+        let mut count: u64 = 1;
+        for (left, hands) in (0..=deck_size).rev().zip(&mut partial_hands).take(hand_size as usize) {
+            count = count.saturating_mul(u64::from(left)); // below 2^60
+            *hands = PartialHands::new(count);
+        }
+        Ok(Self { deck_size, hand_size, partial_hands })
     }
 
     /// Number of cards in a hand, 1..=15.
@@ -99,14 +134,13 @@ impl Dealer {
 
     /// The hash as digits of a mixed radix: which of the cards that are left each of the first `cards` is.
     fn draw(&self, flow_hash: u64, cards: u32) -> [u32; LARGEST_HAND] {
-        let mut value = flow_hash;
+        let mut before = flow_hash;
         let mut left = u64::from(self.deck_size);
         let mut draws = [0; LARGEST_HAND];
-        for draw in draws.iter_mut().take(cards as usize) {
-            let divisor = left.max(1);
-            *draw = (value % divisor) as u32;
-            value /= divisor;
-            left = divisor - 1;
+        for (draw, hands) in draws.iter_mut().zip(&self.partial_hands).take(cards as usize) {
+            let after = hands.quotient(flow_hash);
+            *draw = before.wrapping_sub(after.wrapping_mul(left)) as u32;
+            (before, left) = (after, left.wrapping_sub(1));
         }
         draws
     }
@@ -186,11 +220,26 @@ mod tests {
     #[test]
     fn hands_match_the_definition_on_many_hashes() {
         let mut value = 1u64;
-        for (deck, size) in [(15, 15), (16, 15), (33, 11), (64, 8), (512, 6), (1024, 6)] {
+        for (deck, size) in [(1, 1), (2, 2), (15, 15), (16, 15), (33, 11), (64, 8), (512, 6), (1024, 6)] {
             for _ in 0..500 {
                 value = value.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 let hand = Dealer::new(deck, size).unwrap().deal(value);
                 assert_eq!(&*hand, deal_by_definition(value, deck, size));
+            }
+        }
+    }
+
+    #[test]
+    fn draws_are_right_beside_every_multiple() {
+        for (deck, size) in [(2, 2), (3, 3), (15, 15), (64, 8), (1024, 6), (1 << 26, 2)] {
+            let dealer = Dealer::new(deck, size).unwrap();
+            for hands in dealer.partial_hands.iter().take(size as usize) {
+                for times in [1, 2, 3, 1000, u64::MAX / hands.count] {
+                    let multiple = hands.count.wrapping_mul(times);
+                    for value in [multiple.wrapping_sub(1), multiple, multiple.wrapping_add(1), u64::MAX] {
+                        assert_eq!(hands.quotient(value), value / hands.count, "{value} {hands:?}");
+                    }
+                }
             }
         }
     }

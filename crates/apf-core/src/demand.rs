@@ -30,7 +30,10 @@ impl SeatDemand {
         }
         self.last = now;
         // Whole seconds and the rest apart, as the reference converts a duration.
-        let seconds = (elapsed / 1_000_000_000) as f64 + (elapsed % 1_000_000_000) as f64 / 1e9;
+        let seconds = match elapsed {
+            0..1_000_000_000 => elapsed as f64 / 1e9, // no whole ones: adding 0 changes nothing
+            _ => (elapsed / 1_000_000_000) as f64 + (elapsed % 1_000_000_000) as f64 / 1e9,
+        };
         self.seconds += seconds;
         self.integral += self.value * seconds;
         self.integral_of_square += self.value * self.value * seconds;

@@ -32,6 +32,19 @@ impl SeatSeconds {
         Self(round_half_away(seats * duration_ns as f64 / 10.0) as u64)
     }
 
+    /// [`SeatSeconds::work`] of a whole number of seats, without floating point where that makes no difference.
+    pub(crate) fn work_of_whole(seats: u64, duration_ns: i64) -> Self {
+        let product = i64::try_from(seats).ok().and_then(|seats| seats.checked_mul(duration_ns));
+        match product {
+            // Below 2^50 the quotient by 10 is exact to a hundredth of a unit: it rounds as the true one does.
+            Some(product) if product.unsigned_abs() < 1 << 50 => {
+                let units = ((product.unsigned_abs() + 5) / 10) as i64;
+                Self((if product < 0 { -units } else { units }) as u64)
+            }
+            _ => Self::work(seats as f64, duration_ns),
+        }
+    }
+
     /// How long this much work takes on `seats` seats, in nanoseconds, truncated toward zero.
     pub fn duration_per_seat(self, seats: f64) -> i64 {
         (self.0 as f64 / seats * 10.0) as i64
@@ -77,6 +90,30 @@ mod tests {
             let work = SeatSeconds::work(seats, ns);
             assert_eq!(work.raw(), units);
             assert_eq!(work.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn whole_seats_make_the_same_work_with_and_without_floating_point() {
+        let mut value = 1_u64;
+        let mut random = move |bits: u32| {
+            value = value.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            value >> (64 - bits)
+        };
+        for bits in 1..=45 {
+            for _ in 0..300 {
+                let (seats, duration) = (random(bits.min(22)), random(bits) as i64);
+                for near in -10..=10 {
+                    for duration in [duration + near, -duration + near] {
+                        let work = SeatSeconds::work(seats as f64, duration);
+                        assert_eq!(SeatSeconds::work_of_whole(seats, duration), work, "{seats} {duration}");
+                    }
+                }
+            }
+        }
+        for (seats, duration) in [(u64::MAX, 1), (1, i64::MAX), (1, i64::MIN), (1 << 22, 1 << 28), (0, -5)] {
+            let work = SeatSeconds::work(seats as f64, duration);
+            assert_eq!(SeatSeconds::work_of_whole(seats, duration), work, "{seats} {duration}");
         }
     }
 

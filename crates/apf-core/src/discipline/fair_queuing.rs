@@ -46,9 +46,12 @@ impl Discipline for FairQueuing {
         if demand.active_queues == 0 {
             return false;
         }
-        let seats = demand.seats_requested.min(demand.concurrency_limit) as f64;
+        let seats = demand.seats_requested.min(demand.concurrency_limit);
         let before = self.progress;
-        self.progress = before.plus(SeatSeconds::work(seats / demand.active_queues as f64, elapsed));
+        self.progress = before.plus(match demand.active_queues {
+            1 => SeatSeconds::work_of_whole(seats, elapsed),
+            active => SeatSeconds::work(seats as f64 / active as f64, elapsed),
+        });
         // A meter that fell (the clock stepped back) is no overflow; one that fell below 0 looks like one.
         self.progress >= before && self.progress.raw() >= WIND_BACK_AT
     }

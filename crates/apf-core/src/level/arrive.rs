@@ -5,7 +5,7 @@ use core::fmt;
 use super::requests::{NONE, Request, RequestId};
 use super::{Cause, Level, Queuing, RequestState, Sink};
 use crate::discipline::{Discipline, Head};
-use crate::{Dealer, MAX_SEATS, SeatSeconds, WorkEstimate};
+use crate::{MAX_SEATS, SeatSeconds, WorkEstimate};
 
 /// A request at the door.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,8 +119,8 @@ impl<D: Discipline> Level<D> {
             return Err(ArriveError::OutOfMemory);
         }
         let now = self.advance_to(now, sink);
-        match self.dealer {
-            Some(dealer) => self.arrive_at_queues(now, arrival, dealer, sink),
+        match self.choose_queue(arrival.flow_hash) {
+            Some(arena_index) => self.arrive_at_queues(now, arrival, arena_index, sink),
             None => self.arrive_without_queues(now, arrival, sink),
         }
     }
@@ -144,10 +144,9 @@ impl<D: Discipline> Level<D> {
         &mut self,
         now: u64,
         arrival: Arrival,
-        dealer: Dealer,
+        arena_index: u32,
         sink: &mut impl Sink,
     ) -> Result<Arrived, ArriveError> {
-        let arena_index = self.choose_queue(dealer, arrival.flow_hash);
         let Some(queue) = self.queues.get_mut(arena_index) else { return Err(ArriveError::OutOfMemory) };
         if self.seats_in_use >= self.concurrency_limit && queue.waiting >= self.queue_length_limit {
             self.settle(arena_index);
@@ -195,14 +194,15 @@ impl<D: Discipline> Level<D> {
     }
 
     /// The arena index of the queue that a flow's next request joins: of its hand, from a rotating
-    /// start, the first with the least waiting work.
-    fn choose_queue(&mut self, dealer: Dealer, flow_hash: u64) -> u32 {
+    /// start, the first with the least waiting work. `None` where there are no queues.
+    fn choose_queue(&mut self, flow_hash: u64) -> Option<u32> {
+        let dealer = self.dealer.as_ref()?;
         let start = self.hand_start;
         self.enqueues = self.enqueues.wrapping_add(1);
         self.hand_start = if start.saturating_add(1) >= dealer.hand_size() { 0 } else { start + 1 };
 
         if self.requests_waiting == 0 {
-            return self.queues.at_index(dealer.deal_one(flow_hash, start));
+            return Some(self.queues.at_index(dealer.deal_one(flow_hash, start)));
         }
         let hand = dealer.deal(flow_hash);
         let (before, from) = hand.split_at_checked(start as usize).unwrap_or((&[], &hand));
@@ -216,7 +216,7 @@ impl<D: Discipline> Level<D> {
                 chosen = arena_index;
             }
         }
-        chosen
+        Some(chosen)
     }
 
     fn admit(&mut self, now: u64, arrival: &Arrival, queue: u32) -> Result<RequestId, ArriveError> {

@@ -34,7 +34,7 @@ impl<D: Discipline> Level<D> {
         let Some(request) = self.requests.at_mut(id.index) else { return Err(StaleRequest) };
         let arena_index = request.queue;
         let served = now.wrapping_sub(request.start) as i64;
-        let seats = request.work().initial_seats as f64;
+        let seats = request.work().initial_seats;
         let latency = request.work().additional_latency;
         let release_at = (latency > 0).then(|| now.saturating_add(latency));
         request.state = Some(RequestState::Lingering);
@@ -47,7 +47,7 @@ impl<D: Discipline> Level<D> {
             if !queue.is_active() {
                 self.active_queues = self.active_queues.wrapping_sub(1);
             }
-            let unused = SeatSeconds::work(seats, GUESSED_SERVICE_TIME.wrapping_sub(served));
+            let unused = SeatSeconds::work_of_whole(seats, GUESSED_SERVICE_TIME.wrapping_sub(served));
             self.discipline.refund(&mut queue.tag, unused);
             if queue.waiting > 0 {
                 self.settle(arena_index);
