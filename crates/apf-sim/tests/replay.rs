@@ -220,7 +220,10 @@ fn lists_take_the_width_they_are_given_up_to_the_bound_of_their_level() {
     let of = |report: &ReplayReport, level: &str| {
         report.report.levels.iter().find(|row| row.level == level).unwrap().traffic.clone()
     };
-    assert!(of(&wide, "workload-high").seats_avg > 2.0 * of(&narrow, "workload-high").seats_avg);
+    let used = |report: &ReplayReport| of(report, "workload-high").seats_avg;
+    assert!(used(&wide) > 2.0 * used(&narrow));
+    let at_bound = with(15).unwrap();
+    assert!((used(&wide) - used(&at_bound)).abs() < 1e-9, "its bound at 600 seats is 15");
     assert!(of(&wide, "exempt").seats_max >= 1_000, "an exempt level has no bound");
     let refused = with(0).unwrap_err().to_string();
     assert!(refused.contains("list seats must be from 1"), "{refused}");

@@ -6,7 +6,7 @@ use apf_config::attributes::RequestAttributes;
 use apf_config::objects::{FlowSchema, Objects, PriorityLevelConfiguration};
 use apf_config::{Strictness, load_str};
 use apf_core::{Answer, Arrival, Arrived, Grant, RequestId, Sink, WorkEstimate};
-use apf_sim::server::{LevelKey, Server};
+use apf_sim::server::{LevelKey, Server, ServerLevel};
 
 pub const SECOND: u64 = 1_000_000_000;
 
@@ -107,5 +107,9 @@ pub fn finish(server: &mut Server, now: u64, started: &[(LevelKey, RequestId)]) 
 
 /// Current limits by level name.
 pub fn currents(server: &Server) -> Vec<(&str, u32)> {
-    server.levels().map(|level| (level.name(), level.current())).collect()
+    let current = |level: &'_ ServerLevel| {
+        assert_eq!(level.level().concurrency_limit(), u64::from(level.current()), "{}", level.name());
+        level.current()
+    };
+    server.levels().map(|level| (level.name(), current(level))).collect()
 }
