@@ -50,6 +50,7 @@ pub(crate) fn command(mut args: lexopt::Parser) -> Result<(), Stop> {
     Ok(())
 }
 
+/// Without a sanitizer: the code under test has no `unsafe`, and runs several times as often.
 /// What libFuzzer finds new goes into `fuzz/corpus`, which is not committed; the seeds are only read.
 fn run(target: &str, seconds: u64) -> Result<(), Stop> {
     let corpus = format!("corpus/{target}");
@@ -57,13 +58,25 @@ fn run(target: &str, seconds: u64) -> Result<(), Stop> {
     std::fs::create_dir_all(&fresh).map_err(fail("making the corpus folder"))?;
     let time = format!("-max_total_time={seconds}");
     program("rustup")
-        .args(["run", "nightly", "cargo", "fuzz", "run", "--fuzz-dir", ".", target, &corpus])
+        .args([
+            "run",
+            "nightly",
+            "cargo",
+            "fuzz",
+            "run",
+            "--sanitizer",
+            "none",
+            "--fuzz-dir",
+            ".",
+            target,
+            &corpus,
+        ])
         .args([
             &format!("seeds/{target}"),
             "--",
             &time,
             "-print_final_stats=1",
-            "-timeout=20",
+            "-timeout=60",
             "-rss_limit_mb=4096",
         ])
         .within(FOLDER)

@@ -137,7 +137,7 @@ fn lint() -> Result<(), Stop> {
 }
 
 fn rust() -> Result<(), Stop> {
-    cargo(["test", "--workspace", "--lib", "--bins", "--tests", "--locked"]).run()
+    cargo(["test", "--workspace", "--lib", "--bins", "--tests", "--locked", "--no-fail-fast"]).run()
 }
 
 fn doctests() -> Result<(), Stop> {
