@@ -7,7 +7,7 @@ use apf_config::attributes::{RequestAttributes, Target};
 use apf_core::Level;
 
 use crate::engine::{Engine, Flow};
-use crate::gate::Ticket;
+use crate::gate::{Held, Ticket};
 
 /// What a dump says of a request beyond its level's own account.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -110,7 +110,11 @@ impl Engine {
         };
         let now = self.clock.now();
         let copy = |(name, state): (String, crate::configure::LevelState)| {
-            let level = self.levels.get(state.slot)?.control(now, |held| held.level().clone())?;
+            let look = |held: &mut Held<'_>| {
+                held.tick();
+                held.level().clone()
+            };
+            let level = self.levels.get(state.slot)?.control(now, look)?;
             let details = self.details.as_ref().map(|details| details.of_level(state.slot));
             Some(LevelCopy { name, quiescing: state.quiescing, level, details: details.unwrap_or_default() })
         };

@@ -60,6 +60,7 @@ impl Stats {
         for (level, state) in states {
             let Some(slot) = engine.levels.get(state.slot) else { continue };
             let seen = slot.control(now, |held| {
+                held.tick();
                 let level = held.level();
                 (
                     level.requests_waiting(),

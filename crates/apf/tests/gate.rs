@@ -239,3 +239,14 @@ fn a_request_that_will_not_wait_may_be_wider_than_the_limit() {
     gate.finish(5, narrow);
     assert_eq!(books(&gate), (0, 0, 0));
 }
+
+#[test]
+fn time_does_not_go_back_behind_the_end_of_a_period_of_demand() {
+    let gate = gate(8, 1);
+    let ticket = gate.control(100, |held| _ = held.close_demand_period()).unwrap();
+    gate.forget(ticket);
+    let (send, receive) = std::sync::mpsc::channel();
+    let ticket = gate.control(50, move |held| send.send(held.now()).unwrap()).unwrap();
+    gate.forget(ticket);
+    assert_eq!(receive.recv().unwrap(), 100);
+}

@@ -1,5 +1,7 @@
 //! Requests that the gate word has granted while the core has no memory for them.
 
+// A history needs memory of its own.
+#![cfg(not(feature = "history"))]
 #![allow(unsafe_code, reason = "an allocator that fails on request")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -2,6 +2,7 @@
 //! starts, finishes and cancels in a bounded number of its own steps. When the thread goes on, nothing is lost.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::print_stdout, reason = "a test says how much it has seen")]
 
 use std::cell::Cell;
 use std::collections::BTreeMap;

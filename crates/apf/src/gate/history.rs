@@ -36,7 +36,7 @@ pub enum Entry {
         /// Why.
         cause: Cause,
     },
-    /// Delayed releases were looked for, by a tick or before the level was looked at.
+    /// Delayed releases were looked for, by a tick or a control operation.
     Tick {
         /// The time it counts at.
         now: u64,

@@ -55,12 +55,16 @@ impl HeldSink for HolderSink<'_> {
 }
 
 impl Held<'_> {
-    /// The level, to look at, after what is due by now. (Nothing else here lets time pass that the reference would not.)
-    pub fn level(&mut self) -> &Level {
+    /// The level as the latest event has left it, to look at.
+    pub fn level(&self) -> &Level {
+        self.level
+    }
+
+    /// [`Level::tick`]: brings the level up to now.
+    pub fn tick(&mut self) {
         #[cfg(feature = "history")]
         self.sink.note(Entry::Tick { now: self.now });
         self.level.tick(self.now, &mut self.sink);
-        self.level
     }
 
     /// The time of this operation.
@@ -114,6 +118,8 @@ impl Held<'_> {
 /// What the role guards.
 pub(super) struct Core {
     pub(super) level: Level,
+    /// The time of the latest event. (The level's own stays behind where a period of demand ends.)
+    now: u64,
     /// First of the drained cells that are not applied yet, linked in order; 0 for none.
     left_over: u32,
     /// Wakers of granted requests beyond what the holder can wake at once.
@@ -129,6 +135,7 @@ pub(super) struct Core {
 impl Core {
     pub(super) fn new(level: Level) -> Self {
         Self {
+            now: level.now(),
             level,
             left_over: 0,
             to_wake: VecDeque::new(),
@@ -137,6 +144,14 @@ impl Core {
             #[cfg(feature = "history")]
             history: History::default(),
         }
+    }
+}
+
+impl Core {
+    /// The time that an event counts at: the latest that any event up to it has read.
+    fn passes(&mut self, stamp: u64) -> u64 {
+        self.now = self.now.max(stamp);
+        self.now
     }
 }
 
@@ -275,8 +290,8 @@ impl Gate {
         wakes: &mut Wakes,
     ) -> Result<Arrived, ArriveError> {
         self.in_role(|core| {
+            let now = core.passes(stamp);
             let Core { level, to_wake, .. } = core;
-            let now = stamp.max(level.now());
             let request = node.request();
             let arrival =
                 Arrival { flow_hash: request.flow_hash, work: request.work, token: u64::from(index) };
@@ -310,8 +325,8 @@ impl Gate {
     /// Applies the end of a request, in the role, and frees its node.
     pub(super) fn apply_end(&self, index: u32, node: &Node, kind: Kind, stamp: u64, wakes: &mut Wakes) {
         self.in_role(|core| {
+            let now = core.passes(stamp);
             let Core { level, to_wake, uncounted, .. } = core;
-            let now = stamp.max(level.now());
             let id: Option<RequestId> = node.in_core(|notes| notes.id.take());
             #[cfg(feature = "history")]
             core.history.begin(match kind {
@@ -351,8 +366,8 @@ impl Gate {
     pub(super) fn apply_control(&self, index: u32, node: &Node, stamp: u64, wakes: &mut Wakes) {
         let Some(control) = node.take_control() else { return };
         let free = self.in_role(|core| {
+            let now = core.passes(stamp);
             let Core { level, to_wake, quiescing, .. } = core;
-            let now = stamp.max(level.now());
             let mut sink = HolderSink {
                 slab: &self.slab,
                 wakes,
