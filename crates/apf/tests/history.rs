@@ -3,7 +3,7 @@
 //! This checks that the gate is linearizable without a search: the order is recorded where it is made, and every
 //! event's time must lie within the call that it comes from.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 #![allow(clippy::print_stdout, reason = "a test says how much it has seen")]
 
 use std::collections::{HashMap, VecDeque};
@@ -98,7 +98,8 @@ fn client(gate: &Gate, thread: u64, seed: u64, now: &dyn Fn() -> u64) -> Vec<Cal
                             break Seen::Refused(reason);
                         }
                         None if looks >= patience => {
-                            let cause = if patience % 2 == 0 { Cause::Caller } else { Cause::TimeOut };
+                            let cause =
+                                if patience.is_multiple_of(2) { Cause::Caller } else { Cause::TimeOut };
                             match gate.cancel(now(), ticket, cause) {
                                 Withdrawn::Gone => break Seen::GaveUp(cause),
                                 Withdrawn::Running(ticket) => break run(ticket),
