@@ -30,6 +30,8 @@ pub struct Exercised {
     pub robin_turned: u64,
     /// Epochs advanced.
     pub epochs: u64,
+    /// Epoch advances with an idle queue, which is reset.
+    pub idle_epochs: u64,
     /// Epoch advances during which a reading underflowed.
     pub failed_epochs: u64,
     /// Events before which the clock stepped back.
@@ -52,7 +54,7 @@ struct Row {
 }
 
 impl Exercised {
-    fn rows(&self) -> [Row; 17] {
+    fn rows(&self) -> [Row; 18] {
         let row = |name, count, per_million| Row { name, count, per_million };
         [
             row("queued", self.queued, 100_000),
@@ -66,6 +68,7 @@ impl Exercised {
             row("robin index at -1", self.robin_at_minus_one, 40),
             row("robin index turned from -1", self.robin_turned, 10),
             row("epochs advanced", self.epochs, 20),
+            row("epochs advanced with idle queue", self.idle_epochs, 20),
             row("epochs advanced with underflow", self.failed_epochs, 10),
             row("clock steps back", self.backward_steps, 1_000),
             row("zero-length steps", self.zero_steps, 50_000),
@@ -104,6 +107,7 @@ impl AddAssign for Exercised {
         self.robin_at_minus_one += other.robin_at_minus_one;
         self.robin_turned += other.robin_turned;
         self.epochs += other.epochs;
+        self.idle_epochs += other.idle_epochs;
         self.failed_epochs += other.failed_epochs;
         self.backward_steps += other.backward_steps;
         self.zero_steps += other.zero_steps;
@@ -145,6 +149,7 @@ mod tests {
             robin_at_minus_one: plenty,
             robin_turned: plenty,
             epochs: plenty,
+            idle_epochs: plenty,
             failed_epochs: plenty,
             backward_steps: plenty,
             zero_steps: plenty,

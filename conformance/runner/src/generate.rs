@@ -1,6 +1,6 @@
 //! Makes traces: closed-loop on our own core, whose state decides which event can come next.
 
-use apf_core::{Cause, Mode, Queuing, RequestState};
+use apf_core::{Cause, Mode, QueueView, Queuing, RequestState};
 
 use crate::Failure;
 use crate::driver::Driver;
@@ -115,6 +115,10 @@ impl Maker {
                     && counters.no_accommodation > before.0.no_accommodation
                     && !self.driver.decisions().contains(" run:"),
             );
+            if counters.epoch_advances > before.0.epoch_advances {
+                let idle = |queue: QueueView| queue.waiting == 0 && queue.executing == 0;
+                exercised.idle_epochs += u64::from(self.driver.level().queues().any(idle));
+            }
             exercised.queued += u64::from(self.driver.decisions().contains(" wait:"));
             exercised.demands += u64::from(event.kind == EventKind::Demand);
             exercised.time_out += u64::from(self.driver.decisions().contains(" cancel:"));
@@ -163,7 +167,8 @@ impl Maker {
             return kind;
         }
         if self.profile.removes_twice && self.rng.permille(4) && self.only_lingering_somewhere() {
-            self.level.queuing = Queuing::Reject;
+            // One queue stays in use, so that the meter's rate shows what the removed ones leave behind.
+            self.level.queuing = Queuing::Queue { queues: 1, hand_size: 1, queue_length_limit: 10 };
             return EventKind::Reconfigure(self.level);
         }
         let (arrive, finish, cancel) = match self.phase {

@@ -57,7 +57,7 @@ enum Verdict {
     Different(String),
 }
 
-/// The core and the runner in a folder of their own, removed at the end.
+/// The crates and the runner in a folder of their own, removed at the end.
 struct WorkspaceCopy {
     root: PathBuf,
 }
@@ -66,12 +66,12 @@ impl WorkspaceCopy {
     fn make() -> Result<Self, Failure> {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let copy = Self { root: env::temp_dir().join(format!("apf-mutate-{}", std::process::id())) };
-        for folder in ["crates/apf-core", "conformance/runner"] {
+        for folder in ["crates", "conformance/runner"] {
             copy_folder(&source.join(folder), &copy.root.join(folder))?;
         }
         copy_file(&source.join("Cargo.lock"), &copy.root.join("Cargo.lock"))?;
         let manifest = read(&source.join("Cargo.toml"))?;
-        write(&copy.root.join("Cargo.toml"), &two_members(&manifest)?)?;
+        write(&copy.root.join("Cargo.toml"), &fewer_members(&manifest)?)?;
         Ok(copy)
     }
 
@@ -138,13 +138,13 @@ impl Drop for WorkspaceCopy {
     }
 }
 
-/// The workspace's manifest with just the core and the runner as members.
-fn two_members(manifest: &str) -> Result<String, Failure> {
+/// The workspace's manifest with just the crates and the runner as members.
+fn fewer_members(manifest: &str) -> Result<String, Failure> {
     let mut out = String::new();
     let mut members = 0;
     for line in manifest.lines() {
         if line.starts_with("members = [") && line.ends_with(']') {
-            out.push_str("members = [\"crates/apf-core\", \"conformance/runner\"]");
+            out.push_str("members = [\"crates/*\", \"conformance/runner\"]");
             members += 1;
         } else if !line.starts_with("exclude = ") && !line.starts_with("default-members = ") {
             out.push_str(line);
@@ -212,12 +212,10 @@ mod tests {
     }
 
     #[test]
-    fn a_manifest_is_cut_down_to_two_members() {
-        let cut = two_members("[workspace]\nmembers = [\"a/*\"]\nexclude = [\"b\"]\n[profile.x]\n").unwrap();
-        assert_eq!(
-            cut,
-            "[workspace]\nmembers = [\"crates/apf-core\", \"conformance/runner\"]\n\n[profile.x]\n"
-        );
-        assert!(two_members("[workspace]\n").is_err());
+    fn a_manifest_is_cut_down_to_what_is_copied() {
+        let cut =
+            fewer_members("[workspace]\nmembers = [\"a/*\"]\nexclude = [\"b\"]\n[profile.x]\n").unwrap();
+        assert_eq!(cut, "[workspace]\nmembers = [\"crates/*\", \"conformance/runner\"]\n\n[profile.x]\n");
+        assert!(fewer_members("[workspace]\n").is_err());
     }
 }

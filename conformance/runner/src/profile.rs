@@ -48,6 +48,8 @@ const FAMILIES: [Family; 12] = [
 pub struct Profile {
     /// Queues that a level with queues has, least and most.
     pub queues: (u64, u64),
+    /// Largest hand.
+    pub hand: u32,
     /// Seats, least and most.
     pub limit: (u64, u64),
     /// Queue length limit, least and most.
@@ -79,8 +81,8 @@ pub struct Profile {
     /// Whether, with more queues than wanted and queue 0 served last, its requests leave first: its
     /// removal then takes the robin index to -1 while others wait.
     pub empties_first_queue: bool,
-    /// Whether the level now and then stops queueing while a queue has nothing but lingering requests:
-    /// their releases then remove it more than once.
+    /// Whether the level now and then shrinks to one queue while another has nothing but lingering
+    /// requests: their releases then remove it more than once.
     pub removes_twice: bool,
 }
 
@@ -92,6 +94,7 @@ impl Profile {
         let slow = rng.permille(300);
         let mut profile = Self {
             queues: (1, rng.magnitude(1, 512)),
+            hand: 15,
             limit: (1, rng.magnitude(1, 1000)),
             queue_length_limit: (1, rng.magnitude(1, 50)),
             width: rng.magnitude(1, 100),
@@ -126,14 +129,16 @@ impl Profile {
                 profile.requeue = 900;
             }
             Family::Years => {
-                profile.queues = (rng.between(1, 2), rng.between(2, 8));
+                profile.queues = (rng.between(2, 5), rng.between(5, 16));
+                // Few flows with small hands leave queues inactive, which an epoch resets.
+                profile.hand = 2;
                 profile.limit = (rng.between(600, 900), 1000);
                 // At most 60: so wide a request may run for as long as the longest trace.
                 profile.width = rng.between(30, 60);
                 profile.wide = 950;
                 profile.queue_length_limit = (10, 50);
                 profile.step = (SECOND, 92 * DAY);
-                profile.flows = rng.between(1, 3);
+                profile.flows = rng.between(1, 2);
                 profile.latency = (0, 100 * DAY);
                 profile.lingering = rng.between(0, 200);
                 profile.zero_steps = rng.between(50, 400);
@@ -156,7 +161,7 @@ impl Profile {
                 profile.lingering = rng.between(400, 900);
                 profile.width = rng.between(20, 100);
                 profile.latency = (0, rng.magnitude(50 * MILLISECOND, 4 * SECOND));
-                profile.limit = (1, rng.magnitude(2, 100));
+                profile.limit = (1, rng.magnitude(8, 500));
                 profile.reconfigure = rng.between(5, 30);
                 profile.requeue = 700;
                 profile.kinds = [800, 150, 50];
@@ -205,7 +210,7 @@ impl Profile {
                 let queues = rng.magnitude(self.queues.0, self.queues.1) as u32;
                 Queuing::Queue {
                     queues,
-                    hand_size: hand_size(queues, rng),
+                    hand_size: hand_size(queues, self.hand, rng),
                     queue_length_limit: rng.between(self.queue_length_limit.0, self.queue_length_limit.1)
                         as u32,
                 }
@@ -223,8 +228,9 @@ enum Kind {
 }
 
 /// A hand that can be dealt from that many queues.
-fn hand_size(queues: u32, rng: &mut Rng) -> u32 {
-    let most = (1..=queues.min(15)).take_while(|hand| Dealer::new(queues, *hand).is_ok()).last().unwrap_or(1);
+fn hand_size(queues: u32, largest: u32, rng: &mut Rng) -> u32 {
+    let most =
+        (1..=queues.min(largest)).take_while(|hand| Dealer::new(queues, *hand).is_ok()).last().unwrap_or(1);
     rng.between(1, u64::from(most)) as u32
 }
 
@@ -238,7 +244,7 @@ mod tests {
         let mut largest = 0;
         for queues in 1..=512 {
             for _ in 0..20 {
-                let hand = hand_size(queues, &mut rng);
+                let hand = hand_size(queues, 15, &mut rng);
                 assert!(Dealer::new(queues, hand).is_ok(), "{hand} of {queues}");
                 largest = largest.max(hand);
             }
