@@ -346,7 +346,7 @@ pub(crate) struct Replay {
     pub(crate) list_seats: u64,
 
     /// --request-timeout of the server, such as 1m0s; a request waits at most a quarter of it
-    #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = timeout)]
+    #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = timeout, allow_hyphen_values = true)]
     pub(crate) request_timeout: Timeout,
 
     /// Print only this part (csv prints one part, traffic unless this says otherwise)

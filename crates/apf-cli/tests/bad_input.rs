@@ -158,6 +158,12 @@ fn total_seats_of_zero_and_below_are_refused() {
 }
 
 #[test]
+fn a_negative_timeout_is_refused_for_what_it_is() {
+    let says = ["--request-timeout", "'-1s'", "longer than 0"];
+    refused(&["replay", LOG, "--seats", "600", "--request-timeout", "-1s"], 2, &says);
+}
+
+#[test]
 fn an_empty_log_is_refused() {
     let path = file("empty.log", b"");
     refused(&["replay", &path, "--seats", "600"], 1, &["empty.log", "empty"]);

@@ -61,6 +61,8 @@ fn in_our_words(what: String) -> String {
     let said = |words: &[&str]| words.iter().any(|word| what.contains(word));
     if said(&["use Option<", "non-finite float"]) {
         "has a value of the wrong type".to_owned()
+    } else if said(&["unexpected end of input"]) {
+        "holds nothing".to_owned()
     } else if said(&["externally tagged enum", "unit enum variant"]) {
         "must be a single word".to_owned()
     } else {
@@ -129,6 +131,7 @@ mod tests {
             ("inner: [{seats: 1, word: {}}]", "f:1:27: inner[0].word: must be a single word"),
             ("inner: [{seats: 1, word: {exact: 1}}]", "f:1:34: inner[0].word.exact: must be a single word"),
             ("inner: [{seats: 1, name: ~}]", "f:1:26: inner[0].name: has a value of the wrong type"),
+            ("", "f:1:1: holds nothing"),
             ("inner: 3", "f:1:8: inner: must be a list"),
             ("inner: [3]", "f:1:9: inner[0]: must be a mapping"),
             ("inner: [{seats: 1, seats: 2}]", "f:1:20: inner[0]: field \"seats\" is there twice"),

@@ -119,7 +119,8 @@ impl Merger {
             let mut message = if self.counts.skipped() == 0 {
                 "the log is empty: no audit event to replay".to_owned()
             } else {
-                format!("no audit event to replay: {} lines, none usable", self.counts.lines)
+                let s = if self.counts.lines == 1 { "" } else { "s" };
+                format!("no audit event to replay: {} line{s}, none usable", self.counts.lines)
             };
             for example in &self.counts.examples {
                 message.push_str("\n  ");
