@@ -3,8 +3,8 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::mpsc::{SyncSender, sync_channel};
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
 
 use crate::Failure;
 
@@ -15,13 +15,12 @@ pub struct Reference {
     program: PathBuf,
     child: Child,
     input: Input,
-    writer: Option<JoinHandle<()>>,
     output: BufReader<ChildStdout>,
 }
 
 /// Where traces for the reference go. The process ends its input when the last one is dropped.
 #[derive(Debug, Clone)]
-pub struct Input(SyncSender<String>);
+pub struct Input(Sender<String>);
 
 impl Input {
     /// Sends the text of a trace.
@@ -56,8 +55,9 @@ impl Reference {
             return Err(Failure::Reference("has no pipes".to_owned()));
         };
         // A thread of its own, since the process may stop reading until somebody takes its output.
-        let (sender, traces) = sync_channel::<String>(2);
-        let writer = thread::spawn(move || {
+        // It ends by itself: with the last sender, or when the process does not read any more.
+        let (sender, traces) = channel::<String>();
+        thread::spawn(move || {
             for trace in traces {
                 if stdin.write_all(trace.as_bytes()).and_then(|()| stdin.flush()).is_err() {
                     return; // the reader of its output will notice
@@ -68,7 +68,6 @@ impl Reference {
             program: program.to_owned(),
             child,
             input: Input(sender),
-            writer: Some(writer),
             output: BufReader::with_capacity(1 << 16, stdout),
         })
     }
@@ -117,10 +116,5 @@ impl Drop for Reference {
         // Killed rather than waited for: it may be in the middle of a trace that nobody reads any more.
         let _ = self.child.kill();
         let _ = self.child.wait();
-        let (unused, _) = sync_channel(0);
-        self.input = Input(unused);
-        if let Some(writer) = self.writer.take() {
-            let _ = writer.join();
-        }
     }
 }
