@@ -1,7 +1,7 @@
 //! The fuzz targets: on their seeds with any compiler, and for as long as wanted with cargo-fuzz.
 
 use crate::setup;
-use crate::shell::{Stop, cargo, fail, own_target_dir, program, root};
+use crate::shell::{Stop, cargo, fail, own_target_dir, root};
 use lexopt::prelude::*;
 
 const FOLDER: &str = "fuzz";
@@ -37,12 +37,6 @@ pub(crate) fn command(mut args: lexopt::Parser) -> Result<(), Stop> {
     if let Some(name) = only.as_deref().filter(|name| !TARGETS.contains(name)) {
         return Err(Stop::Usage(format!("no fuzz target `{name}`; there are {}", TARGETS.join(", "))));
     }
-    let nightly = program("rustup").args(["run", "nightly", "rustc", "--version"]).capture();
-    if !nightly.is_ok_and(|output| output.success) {
-        return Err(Stop::Skip(
-            "fuzzing needs a nightly toolchain (`rustup toolchain install nightly`)".to_owned(),
-        ));
-    }
     setup::cargo_tool("cargo-fuzz", CARGO_FUZZ, &["--version"])?;
     for target in TARGETS.iter().filter(|name| only.as_deref().is_none_or(|only| only == **name)) {
         run(target, seconds)?;
@@ -50,37 +44,17 @@ pub(crate) fn command(mut args: lexopt::Parser) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Without a sanitizer: the code under test has no `unsafe`, and runs several times as often.
+/// Without a sanitizer: the code under test has no `unsafe`, runs several times as often, and needs no nightly compiler.
 /// What libFuzzer finds new goes into `fuzz/corpus`, which is not committed; the seeds are only read.
 fn run(target: &str, seconds: u64) -> Result<(), Stop> {
     let corpus = format!("corpus/{target}");
     let fresh = root().join(FOLDER).join(&corpus);
     std::fs::create_dir_all(&fresh).map_err(fail("making the corpus folder"))?;
+    let seeds = format!("seeds/{target}");
     let time = format!("-max_total_time={seconds}");
-    program("rustup")
-        .args([
-            "run",
-            "nightly",
-            "cargo",
-            "fuzz",
-            "run",
-            "--sanitizer",
-            "none",
-            "--fuzz-dir",
-            ".",
-            target,
-            &corpus,
-        ])
-        .args([
-            &format!("seeds/{target}"),
-            "--",
-            &time,
-            "-print_final_stats=1",
-            "-timeout=60",
-            "-rss_limit_mb=4096",
-        ])
+    cargo(["fuzz", "run", "--sanitizer", "none", "--fuzz-dir", ".", target, &corpus, &seeds])
+        .args(["--", &time, "-print_final_stats=1", "-timeout=60", "-rss_limit_mb=4096"])
         .within(FOLDER)
-        .without_env("RUSTUP_TOOLCHAIN")
         .env("CARGO_TARGET_DIR", own_target_dir("fuzz-libfuzzer"))
         .run()
 }
