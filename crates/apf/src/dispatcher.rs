@@ -24,8 +24,9 @@ use crate::timers::Timers;
 
 /// Admits requests by the rules of API Priority and Fairness. Clones share one engine.
 ///
-/// Every method may be called from any number of threads at once. Admission, finishing and cancelling never wait
-/// for another thread; see [`gate`](crate::gate) for what that means exactly.
+/// Every method may be called from any number of threads at once. To start when seats are free, to finish and to give up never
+/// wait for another thread; see [`gate`](crate::gate) for what that means exactly. Beside the gates there is one list of timers
+/// behind a short lock: for futures that wait, and for seats that are kept after a request's end.
 ///
 /// # Fork
 ///
@@ -83,7 +84,7 @@ impl From<PlanError> for BuildError {
     }
 }
 
-fn nanoseconds(duration: Duration) -> u64 {
+pub(crate) fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
@@ -95,7 +96,8 @@ impl Builder {
         self
     }
 
-    /// The configuration; the mandatory and suggested objects unless set. Mandatory ones that are missing are imagined.
+    /// The configuration; the mandatory and suggested objects unless set. Mandatory ones that are missing are imagined,
+    /// suggested ones are not: [`bootstrap::with_own`] puts own objects over both.
     #[must_use]
     pub fn objects(mut self, objects: Objects) -> Self {
         self.objects = Some(objects);
@@ -130,7 +132,8 @@ impl Builder {
         self
     }
 
-    /// How long a request may wait in the queues of one level.
+    /// How long a request may wait in the queues of one level, instead of [`Builder::queue_wait_limit`]. It applies to
+    /// whatever level has this name, now or later.
     #[must_use]
     pub fn queue_wait_limit_of(mut self, level: &str, limit: Duration) -> Self {
         self.wait_limits.insert(level.to_owned(), nanoseconds(limit));
@@ -207,7 +210,8 @@ impl Dispatcher {
         }
     }
 
-    /// Admits a request now or not at all. It is never queued; while another thread is at work in its level, this may
+    /// Admits a request now or not at all. It is never queued, and a refusal counts as any other, also for
+    /// `Retry-After`. While another thread is at work in its level, this may
     /// refuse although a delayed release that has just fallen due would have made room.
     ///
     /// # Errors
@@ -226,6 +230,9 @@ impl Dispatcher {
 
     /// Admits a request, waiting in its queue if it must. It takes its place now, not when the future is first polled;
     /// nothing of `request` is kept. Works on any executor.
+    ///
+    /// It may hold seats from then on, whether or not it is polled: poll it or drop it. From its first poll on it is
+    /// woken when its time is up.
     ///
     /// # Errors
     ///
@@ -263,7 +270,9 @@ impl Dispatcher {
         admit::block(Arc::clone(&self.engine), &request.into())
     }
 
-    /// Replaces the configuration while requests are in flight. Running requests keep their seats and waiting ones
+    /// Replaces the whole configuration while requests are in flight; validate it first, by
+    /// [`load`](apf_config::load()). As in kube-apiserver, a FlowSchema without its level matches nothing, and a level that
+    /// cannot be set up is taken as absent, both without an error. Running requests keep their seats and waiting ones
     /// their places; a level that is gone takes no new requests and goes when it is empty.
     ///
     /// # Errors
@@ -300,7 +309,8 @@ impl Dispatcher {
         self.engine.serve_timers(self.engine.clock.now());
     }
 
-    /// When something is due next, for hosts with a manual clock.
+    /// When something is due next, nanoseconds since the clock's origin, for hosts with a manual clock. There is always
+    /// something: the next adjustment of the limits, if nothing else.
     pub fn next_timer(&self) -> Option<u64> {
         self.engine.timers.next()
     }

@@ -16,6 +16,7 @@ use crate::clock::Clock;
 use crate::configure::Configuration;
 use crate::counters::Counters;
 use crate::details::Details;
+use crate::dispatcher::nanoseconds;
 use crate::gate::{Decision, Request as GateRequest, StartError, Started, Ticket, Withdrawn};
 use crate::level::LevelSlot;
 use crate::rejected::{AdmitError, Rejected};
@@ -88,7 +89,7 @@ pub(crate) struct Admitted {
 pub struct Request<'a> {
     /// Who asks for what: decides the FlowSchema, the level and the flow.
     pub attributes: RequestAttributes<'a>,
-    /// What it costs.
+    /// What it costs. Taken as it is: a request wider than its level's limit starts when nothing executes there.
     pub work: WorkEstimate,
     /// How long it may wait at most; the level's queue-wait limit applies besides.
     pub wait_limit: Option<Duration>,
@@ -190,7 +191,7 @@ impl Engine {
                 Started::Pending(ticket) => {
                     self.note(flow, &ticket, request, classified.distinguisher);
                     self.count(flow, |counters| counters.queued(wanted as i64));
-                    let own = request.wait_limit.map_or(u64::MAX, |limit| limit.as_nanos() as u64);
+                    let own = request.wait_limit.map_or(u64::MAX, nanoseconds);
                     let limit =
                         self.wait_limits.get(&*level.name).copied().unwrap_or(self.wait_limit).min(own);
                     let deadline = now.saturating_add(limit);

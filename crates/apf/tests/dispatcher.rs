@@ -167,6 +167,22 @@ fn a_wait_ends_at_the_limit_of_the_level_or_of_the_request_whichever_comes_first
     assert_eq!(rejected.reason, Reason::TimeOut);
 }
 
+/// 2^64 nanoseconds and a little more: cut to 64 bits that would be 0.4 s.
+#[test]
+fn a_wait_limit_of_centuries_is_none() {
+    let (dispatcher, clock) = manual();
+    let mut context = Context::from_waker(Waker::noop());
+    let _holder = dispatcher.try_admit(list("a")).unwrap();
+    let centuries = Duration::from_secs(18_446_744_074);
+    let mut patient = pin!(dispatcher.admit(Request::from(list("b")).with_wait_limit(centuries)));
+    clock.set(14 * SECOND);
+    dispatcher.run_timers();
+    assert!(patient.as_mut().poll(&mut context).is_pending());
+    clock.set(15 * SECOND);
+    dispatcher.run_timers();
+    assert!(patient.poll(&mut context).is_ready(), "the level's own limit still holds");
+}
+
 /// Row 8 of the differences, in the dispatcher's own counts.
 #[test]
 fn a_dropped_future_counts_as_cancelled_or_as_timed_out_in_exact_mode() {
