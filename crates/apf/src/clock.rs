@@ -64,12 +64,13 @@ impl Clock {
 pub struct ManualClock(Arc<AtomicU64>);
 
 impl ManualClock {
-    /// The time it shows.
+    /// The time it shows, nanoseconds; 0 at first.
     pub fn now(&self) -> u64 {
         self.0.load(Ordering::Acquire)
     }
 
-    /// Moves it on to `now`; it does not go back.
+    /// Moves it on to `now`, nanoseconds; it does not go back. What has become due is done by
+    /// [`Dispatcher::run_timers`](crate::Dispatcher::run_timers).
     pub fn set(&self, now: u64) {
         self.0.fetch_max(now, Ordering::AcqRel);
     }

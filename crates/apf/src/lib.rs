@@ -6,7 +6,7 @@
 //! let dispatcher = Dispatcher::builder().seats(600).build()?;
 //! let request = RequestAttributes::resource("list", "pods")
 //!     .in_namespace("dev")
-//!     .by("alice", &["system:authenticated"][..]);
+//!     .by("alice", &["system:authenticated"]);
 //!
 //! let permit = dispatcher.admit_blocking(request)?; // waits in a fair queue if it must
 //! assert_eq!(permit.level(), "global-default");
@@ -14,6 +14,9 @@
 //! drop(permit); // the seat comes back
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! [`Dispatcher`] is where to begin. [`config`] reads manifests and URLs, [`clock`] has a clock for tests, [`stats`] the numbers.
+//! [`gate`] is one level alone, also without `std`.
 
 #![cfg_attr(not(any(feature = "std", loom, shuttle)), no_std)]
 
@@ -53,11 +56,15 @@ pub mod stats;
 #[cfg(feature = "std")]
 mod timers;
 
+/// The objects of the configuration and what a URL asks for: the crate `apf-config`, in the version that this one takes.
+#[cfg(feature = "std")]
+pub use apf_config as config;
+
 #[cfg(feature = "std")]
 pub use {
     admit::{Admit, AnyAdmit, OwnedAdmit},
     apf_config::attributes::RequestAttributes,
-    apf_core::{FlowHash, Mode, Reason, WorkEstimate},
+    apf_core::{FlowHash, Level, Mode, Reason, WorkEstimate},
     details::{LevelCopy, RequestDetails},
     dispatcher::{BuildError, Builder, Dispatcher},
     engine::{Engine, EngineRef, Request},

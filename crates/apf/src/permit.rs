@@ -51,7 +51,7 @@ impl<E: EngineRef> AnyPermit<E> {
         self.engine.schema_name(self.admitted.flow)
     }
 
-    /// The seats it holds, its final ones included.
+    /// The seats it holds: the larger of its initial and final ones.
     pub const fn seats(&self) -> u64 {
         self.admitted.seats
     }

@@ -1,6 +1,6 @@
 //! The dispatcher's numbers, as values. Prometheus and the like are adapters.
 
-use apf_core::{Counters, DemandStats, LevelLimits, SeatSeconds};
+pub use apf_core::{Counters, DemandStats, LevelLimits, SeatSeconds};
 
 pub use crate::counters::{DURATION_BOUNDS, Histogram, SchemaStats};
 use crate::engine::Engine;
