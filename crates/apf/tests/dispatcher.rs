@@ -344,6 +344,24 @@ fn limits_follow_demand_every_ten_seconds() {
 }
 
 #[test]
+fn objects_that_take_no_part_are_named() {
+    let (dispatcher, _clock) = manual();
+    assert_eq!(dispatcher.left_out(), [""; 0]);
+    let mut objects = tight(QUEUE);
+    objects.flow_schemas[0].spec.priority_level = "nowhere".to_owned();
+    objects.priority_levels[1].spec.limited = None;
+    dispatcher.reconfigure(objects).unwrap();
+    let left_out = dispatcher.left_out();
+    assert_eq!(left_out.len(), 2, "{left_out:?}");
+    assert!(left_out[0].starts_with("PriorityLevelConfiguration \"rest\": "), "{left_out:?}");
+    assert_eq!(
+        left_out[1],
+        "FlowSchema \"everyone\": This FlowSchema references the PriorityLevelConfiguration object named \"nowhere\" but \
+         there is no such object"
+    );
+}
+
+#[test]
 fn a_dispatcher_without_seats_is_refused() {
     for seats in [0, -1, i64::MAX] {
         let error = Dispatcher::builder().seats(seats).build().unwrap_err();
