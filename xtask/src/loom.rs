@@ -11,6 +11,8 @@ use std::time::Instant;
 
 /// Preemptions a model has in CI.
 const BOUND: u32 = 2;
+/// What puts loom in place of the standard atomics.
+const LOOM: &str = "--cfg loom";
 /// Random schedules that a scenario has in CI.
 const SCHEDULES: u32 = 300;
 /// Crates whose sources a mutated workspace has of its own.
@@ -21,10 +23,12 @@ pub(crate) fn command(mut args: lexopt::Parser) -> Result<(), Stop> {
     let mut mutate = false;
     let mut only = None;
     let mut schedules = None;
+    let mut flags = LOOM;
     while let Some(arg) = args.next()? {
         match arg {
             Long("bound") => bound = args.value()?.parse()?,
             Long("mutations") => mutate = true,
+            Long("all-loads") => flags = "--cfg loom --cfg loom_all_loads",
             Long("schedules") => schedules = Some(args.value()?.parse()?),
             Long("only") => only = Some(args.value()?.string()?),
             other => return Err(other.unexpected().into()),
@@ -36,7 +40,7 @@ pub(crate) fn command(mut args: lexopt::Parser) -> Result<(), Stop> {
     match schedules {
         Some(count) => random_schedules(count),
         None if mutate => find_all(bound, only.as_deref()),
-        None => explore(bound),
+        None => explore(bound, flags),
     }
 }
 
@@ -75,7 +79,7 @@ pub(crate) fn gate() -> Result<(), Stop> {
 
 /// The part of `cargo xtask test`.
 pub(crate) fn short() -> Result<(), Stop> {
-    explore(BOUND)
+    explore(BOUND, LOOM)
 }
 
 /// The part of `cargo xtask test` that keeps the list of faults from rotting.
@@ -90,16 +94,16 @@ pub(crate) fn mutations_apply() -> Result<(), Stop> {
 /// Cargo with loom in place of the standard atomics. Its own target folder keeps the flags from rebuilding the rest.
 fn with_loom(args: &[&str], bound: u32) -> Program {
     cargo(args.iter().copied())
-        .env("RUSTFLAGS", "--cfg loom")
+        .env("RUSTFLAGS", LOOM)
         .env("CARGO_TARGET_DIR", target_dir().join("own/loom"))
         .env("LOOM_MAX_PREEMPTIONS", bound.to_string())
 }
 
 const TEST: &[&str] = &["test", "--package", "apf-loom", "--profile", "loom", "--test", "models"];
 
-fn explore(bound: u32) -> Result<(), Stop> {
+fn explore(bound: u32, flags: &str) -> Result<(), Stop> {
     println!("every interleaving with at most {bound} preemptions");
-    with_loom(&[TEST, &["--locked"]].concat(), bound).run()
+    with_loom(&[TEST, &["--locked"]].concat(), bound).env("RUSTFLAGS", flags).run()
 }
 
 fn find_all(bound: u32, only: Option<&str>) -> Result<(), Stop> {

@@ -26,7 +26,7 @@ cargo xtask COMMAND
   bench [--quick] [--json]         instruction counts, wall clock, allocations, peers; writes benches/RESULTS.md
   fuzz [--target NAME] [--seconds N]
                                    the fuzz targets, each for N seconds (default 600)
-  loom [--bound N] [--mutations [--only NAME]] [--schedules N]
+  loom [--bound N] [--all-loads] [--mutations [--only NAME]] [--schedules N]
                                    every interleaving of the gate's models; or the faults that they must find;
                                    or random schedules of more threads
   readme [--write]                 compares the outputs shown in README.md with what the commands print now

@@ -12,11 +12,12 @@ pub(crate) use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 /// Reads a word in order to exchange it.
 ///
 /// In a model it reads the newest value: an older one would only make the exchange fail, as an interleaving where
-/// another thread comes in between does anyway, and would multiply what is to be explored.
+/// another thread comes in between does anyway, and would multiply what is to be explored. (`loom_all_loads` reads
+/// older ones as well.)
 pub(crate) fn load_to_exchange(word: &AtomicU64, order: Ordering) -> u64 {
-    #[cfg(loom)]
+    #[cfg(all(loom, not(loom_all_loads)))]
     return word.compare_exchange(u64::MAX, u64::MAX, order, order).unwrap_or_else(|newest| newest);
-    #[cfg(not(loom))]
+    #[cfg(any(not(loom), loom_all_loads))]
     return word.load(order);
 }
 

@@ -21,8 +21,8 @@ use apf_core::{
 
 const THREADS: u64 = 4;
 /// Few under Miri, which is slow and looks at each access.
-const REQUESTS: u64 = if cfg!(miri) { 8 } else { 150 };
-const SEEDS: u64 = if cfg!(miri) { 4 } else { 150 };
+const REQUESTS: u64 = if cfg!(miri) { 6 } else { 150 };
+const SEEDS: u64 = if cfg!(miri) { 1 } else { 150 };
 
 struct Random(u64);
 
