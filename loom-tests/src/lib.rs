@@ -1,6 +1,6 @@
 //! A gate under a model checker, with the books that every model keeps.
 //!
-//! The scenarios are written once: [`rt`] is loom's runtime or shuttle's. Without either the crate is empty.
+//! The scenarios are written once: `rt` is loom's runtime or shuttle's. Without either the crate is empty.
 
 #![cfg(any(loom, shuttle))]
 
