@@ -25,7 +25,7 @@ pub enum Cancelled {
 impl<D: Discipline> Level<D> {
     /// Takes a waiting request out of its queue. Its handle ends here unless it turns out to execute.
     ///
-    /// In [`Mode::Exact`] every cancellation counts as `time-out`, and nothing is dispatched until the next event.
+    /// In [`Mode::Exact`](crate::Mode::Exact) every cancellation counts as `time-out`, and nothing is dispatched until the next event.
     ///
     /// # Errors
     ///
