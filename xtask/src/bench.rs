@@ -37,21 +37,44 @@ pub(crate) fn command(mut args: lexopt::Parser) -> Result<(), Stop> {
         }
     }
     let machine = measure::machine()?;
-    let mut figures = measure::instructions()?;
-    figures.extend(measure::wall_clock(effort)?);
-    figures.extend(measure::allocations()?);
-    figures.extend(measure::simulator()?);
-    figures.extend(measure::reference(effort)?);
+    let (mut figures, mut failures) = (Vec::new(), Vec::new());
+    // One that fails is named, and does not take the figures of the others along.
+    let steps: [(&str, &dyn Fn() -> Result<Vec<Figure>, Stop>); 5] = [
+        ("instructions", &measure::instructions),
+        ("time", &|| measure::wall_clock(effort)),
+        ("allocations", &measure::allocations),
+        ("simulator", &measure::simulator),
+        ("reference", &|| measure::reference(effort)),
+    ];
+    for (name, measure) in steps {
+        match measure() {
+            Ok(measured) => figures.extend(measured),
+            Err(stop) => failures.push(failure(name, stop)),
+        }
+    }
     compare(&mut figures);
-    let contention = contention::run(effort)?;
+    let mut contention = contention::run(effort).unwrap_or_else(|stop| {
+        failures.push(failure("threads", stop));
+        contention::Contention::default()
+    });
     figures.extend(contention.figures);
+    contention.notes.extend(failures.iter().map(|failure| first_line(failure).to_owned()));
     results::write(&machine, &figures, &contention.aims, &contention.notes, effort)?;
     if json {
         println!("{}", results::json(&machine, &figures));
     } else {
         print!("{}", results::tables(&figures));
     }
-    Ok(())
+    if failures.is_empty() { Ok(()) } else { Err(Stop::Fail(failures.join("\n"))) }
+}
+
+fn failure(name: &str, stop: Stop) -> String {
+    let (Stop::Fail(reason) | Stop::Skip(reason) | Stop::Usage(reason)) = stop;
+    format!("not measured, {name}: {reason}")
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
 }
 
 /// Names each figure's peer and computes the ratio: the reference's figure for what is measured in a host, the
