@@ -39,19 +39,15 @@ pub(crate) fn command(mut args: lexopt::Parser) -> Result<(), Stop> {
     let machine = measure::machine()?;
     let (mut figures, mut failures) = (Vec::new(), Vec::new());
     // One that fails is named, and does not take the figures of the others along.
-    let steps: [(&str, &dyn Fn() -> Result<Vec<Figure>, Stop>); 5] = [
-        ("instructions", &measure::instructions),
-        ("time", &|| measure::wall_clock(effort)),
-        ("allocations", &measure::allocations),
-        ("simulator", &measure::simulator),
-        ("reference", &|| measure::reference(effort)),
-    ];
-    for (name, measure) in steps {
-        match measure() {
-            Ok(measured) => figures.extend(measured),
-            Err(stop) => failures.push(failure(name, stop)),
-        }
-    }
+    let mut take = |name: &str, measured: Result<Vec<Figure>, Stop>| match measured {
+        Ok(measured) => figures.extend(measured),
+        Err(stop) => failures.push(failure(name, stop)),
+    };
+    take("instructions", measure::instructions());
+    take("time", measure::wall_clock(effort));
+    take("allocations", measure::allocations());
+    take("simulator", measure::simulator());
+    take("reference", measure::reference(effort));
     compare(&mut figures);
     let mut contention = contention::run(effort).unwrap_or_else(|stop| {
         failures.push(failure("threads", stop));
