@@ -182,7 +182,9 @@ pub(super) fn reference(effort: Effort) -> Result<Vec<Figure>, Stop> {
         ])
         .within(REFERENCE)
         .read()?;
-    let figures: Vec<Figure> = printed.lines().filter_map(reference_line).flatten().collect();
+    let mut figures: Vec<Figure> = printed.lines().filter_map(reference_line).flatten().collect();
+    // Times first, then allocations.
+    figures.sort_by_key(|figure| figure.name.starts_with("reference-allocations/"));
     if figures.is_empty() {
         Err(Stop::Fail(format!("the reference printed no figure:\n{printed}")))
     } else {

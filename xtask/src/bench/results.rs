@@ -31,7 +31,8 @@ fn short(value: f64) -> String {
         _ if value == 0.0 => "0".to_owned(),
         _ if value.abs() >= 1000.0 => format!("{value:.0}"),
         _ if value.abs() >= 10.0 => format!("{value:.1}"),
-        _ => format!("{value:.3}"),
+        _ if value.abs() >= 0.1 => format!("{value:.3}"),
+        _ => format!("{value:.5}"),
     }
 }
 
