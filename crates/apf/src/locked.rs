@@ -64,9 +64,7 @@ struct Grants<'a> {
 
 impl Sink for Grants<'_> {
     fn grant(&mut self, grant: Grant) -> Answer {
-        if !self.waiting.is_empty() {
-            self.wake.extend(self.waiting.remove(&grant.id).flatten());
-        }
+        self.wake.extend(self.waiting.remove(&grant.id).flatten());
         Answer::Taken
     }
 }
