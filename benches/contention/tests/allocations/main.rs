@@ -32,8 +32,10 @@ const REQUESTS: u32 = 10_000;
 
 /// Allocations a request, after as many for warming up; there must be none.
 fn none(name: &str, mut request: impl FnMut()) {
-    let counted = allocations(name, &mut request);
-    assert_eq!(counted, 0, "{name}: allocations in {REQUESTS} requests");
+    // The count is the process's: the timer thread, and the adjustment every ten seconds, may fall into a round. What
+    // a request allocates falls into every one.
+    let counted = (0..5).map(|_| allocations(name, &mut request)).find(|counted| *counted == 0);
+    assert_eq!(counted, Some(0), "{name}: allocations in each of 5 rounds of {REQUESTS} requests");
 }
 
 fn allocations(name: &str, request: &mut dyn FnMut()) -> u64 {
