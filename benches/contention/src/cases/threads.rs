@@ -109,9 +109,9 @@ impl Schedule<'_> {
         let mut now = self.clock.now();
         while now < self.next {
             if self.yields {
-                std::thread::yield_now()
+                std::thread::yield_now();
             } else {
-                std::hint::spin_loop()
+                std::hint::spin_loop();
             }
             now = self.clock.now();
         }
@@ -146,7 +146,8 @@ fn work<A: Admission>(
         // The threads do not begin at the same moment.
         Pace::Every(period) => clock.now() + period * (thread as u64 + 1) / load.places.len() as u64,
     };
-    let mut schedule = Schedule { clock, pace: load.pace, yields: load.shares_processors(), next };
+    let yields = load.shares_processors() && matches!(load.pace, Pace::Every(_));
+    let mut schedule = Schedule { clock, pace: load.pace, yields, next };
     while !stop.load(Ordering::Relaxed) {
         let asked = request(flows.draw());
         let (meant, now) = schedule.wait();

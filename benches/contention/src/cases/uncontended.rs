@@ -7,7 +7,7 @@ use apf::locked::{Locked, Shell};
 use crate::peers::admission::ParkingLot;
 use crate::peers::dispatcher::{Way, Whole};
 use crate::peers::limiters::{Governor, Semaphores, Tower};
-use crate::peers::one_by_one::{Bare, Nothing, OneByOne};
+use crate::peers::one_by_one::{Bare, BareMutex, Nothing, OneByOne};
 use crate::report::Report;
 use crate::rounds::{Effort, Lanes};
 
@@ -25,6 +25,7 @@ pub fn case(report: &mut Report, effort: Effort, clock: &Clock) {
         lanes.add(name("parking_lot"), OneByOne::<Locked<ParkingLot<Shell>>>::new(queues, clock.clone()));
         lanes.add(name("core"), Bare::new(queues, clock.clone()));
     }
+    lanes.add("uncontended/std-mutex-bare/64", BareMutex::new(64, clock.clone()));
     lanes.add("uncontended/gate-monotonic/64", OneByOne::<Gate>::new(64, Clock::monotonic()));
     lanes.add("uncontended/clock-only/1", Nothing::new(clock.clone()));
     lanes.add(TOKIO, Semaphores::new(true));

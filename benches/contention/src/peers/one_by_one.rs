@@ -74,6 +74,44 @@ impl Peer for Bare {
     }
 }
 
+/// The bare core behind a standard mutex, which nobody could wait at: the least that a lock costs.
+pub struct BareMutex {
+    level: std::sync::Mutex<apf_core::Level>,
+    clock: Clock,
+    hashes: Hashes,
+}
+
+impl BareMutex {
+    /// A level of so many queues.
+    pub fn new(queues: u32, clock: Clock) -> Self {
+        Self { level: std::sync::Mutex::new(level(queues, SEATS)), clock, hashes: Hashes::default() }
+    }
+}
+
+impl Peer for BareMutex {
+    fn serve(&mut self, requests: u64) {
+        let lock = || self.level.lock().expect("nobody panics");
+        for _ in 0..requests {
+            let arrival = apf_core::Arrival {
+                flow_hash: self.hashes.draw(),
+                work: apf_core::WorkEstimate::seats(1),
+                token: 0,
+            };
+            let now = self.clock.now();
+            let Ok(apf_core::Arrived::Executing(id)) = lock().arrive(now, arrival, &mut apf_core::TakeAll)
+            else {
+                panic!("nothing else is in the level")
+            };
+            let now = self.clock.now();
+            lock().finish(now, id, &mut apf_core::TakeAll).expect("it runs");
+        }
+    }
+
+    fn served(&self) -> u64 {
+        self.level.lock().expect("nobody panics").counters().dispatched
+    }
+}
+
 /// Only what surrounds the requests of [`OneByOne`]: two readings of the clock and a flow.
 pub struct Nothing {
     clock: Clock,
