@@ -246,8 +246,15 @@ pub fn join<T>(thread: Joined<T>) -> T {
 /// Explores every interleaving of a model, within the bound on preemptions: `LOOM_MAX_PREEMPTIONS`, or 2.
 #[cfg(loom)]
 pub fn explore(name: &str, model: impl Fn() + Sync + Send + 'static) {
+    explore_within(2, name, model);
+}
+
+/// As [`explore`], for a model that is about something which takes so many preemptions at least.
+#[cfg(loom)]
+pub fn explore_within(least: usize, name: &str, model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
-    let bound = *builder.preemption_bound.get_or_insert(2);
+    let bound = builder.preemption_bound.unwrap_or(least).max(least);
+    builder.preemption_bound = Some(bound);
     builder.max_branches = builder.max_branches.max(10_000);
     let executions = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&executions);

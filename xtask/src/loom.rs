@@ -135,7 +135,12 @@ fn find_all(bound: u32, only: Option<&str>) -> Result<(), Stop> {
 
 /// The model that finds a fault: the one that is named for it, or else whichever does.
 fn find(mutation: &Mutation, workspace: &Path, bound: u32) -> Result<Option<String>, Stop> {
-    let built = with_loom(&[TEST, &["--no-run"]].concat(), bound).within(workspace).capture()?;
+    // Not the folder of the real sources: cargo takes the two workspaces' crates for the same.
+    let target = target_dir().join("own/loom-mutated");
+    let built = with_loom(&[TEST, &["--no-run"]].concat(), bound)
+        .env("CARGO_TARGET_DIR", target)
+        .within(workspace)
+        .capture()?;
     if !built.success {
         return Err(Stop::Fail(format!("`{}` does not compile:\n{}", mutation.name, built.stderr)));
     }

@@ -24,23 +24,20 @@ pub struct Dealer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct PartialHands {
     count: u64,
-    /// 2^64 over `count`, rounded down; 0 for 1, whose quotient is the hash.
+    /// 2^64 over `count`, rounded down, at most 2^64 - 1.
     reciprocal: u64,
 }
 
 impl PartialHands {
     fn new(count: u64) -> Self {
         let reciprocal = (1_u128 << 64) / u128::from(count.max(1));
-        Self { count, reciprocal: u64::try_from(reciprocal).unwrap_or(0) }
+        Self { count, reciprocal: u64::try_from(reciprocal).unwrap_or(u64::MAX) }
     }
 
     /// `value / count`.
     const fn quotient(self, value: u64) -> u64 {
         // The product is less than 1 below the quotient, so what it truncates to is right or one too small.
         let quotient = ((value as u128 * self.reciprocal as u128) >> 64) as u64;
-        if self.count <= 1 {
-            return value;
-        }
         let rest = value.wrapping_sub(quotient.wrapping_mul(self.count));
         quotient.wrapping_add((rest >= self.count) as u64)
     }
@@ -125,11 +122,22 @@ impl Dealer {
         Hand { cards, length: self.hand_size }
     }
 
-    /// One card of a flow's hand, without the others: each earlier card costs its division alone.
+    /// One card of a flow's hand, without the others.
     pub(crate) fn deal_one(&self, flow_hash: u64, place: u32) -> u32 {
-        let draws = self.draw(flow_hash, place.saturating_add(1));
-        let draw = draws.get(place as usize).copied().unwrap_or(0);
-        undealt(draw, draws.get(..place as usize).unwrap_or(&[]))
+        let Some((last, earlier)) = self.partial_hands.get(..=place as usize).and_then(<[_]>::split_last)
+        else {
+            return 0;
+        };
+        // As `draw` and `undealt`, but from the card backwards, which needs no place to keep the draws in.
+        let mut after = last.quotient(flow_hash);
+        let mut left = u64::from(self.deck_size.wrapping_sub(place));
+        let mut card = None;
+        for hands in earlier.iter().rev() {
+            let before = hands.quotient(flow_hash);
+            card = Some(later(card, before.wrapping_sub(after.wrapping_mul(left)) as u32));
+            (after, left) = (before, left.wrapping_add(1));
+        }
+        later(card, flow_hash.wrapping_sub(after.wrapping_mul(left)) as u32)
     }
 
     /// The hash as digits of a mixed radix: which of the cards that are left each of the first `cards` is.
@@ -144,6 +152,11 @@ impl Dealer {
         }
         draws
     }
+}
+
+/// The card when one more card, with this draw, was dealt before it; the first draw is the card's own.
+fn later(card: Option<u32>, draw: u32) -> u32 {
+    card.map_or(draw, |card| card + u32::from(card >= draw))
 }
 
 /// The `draw`-th of the cards that are not dealt, after cards with the given draws were.

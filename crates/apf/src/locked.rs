@@ -64,7 +64,9 @@ struct Grants<'a> {
 
 impl Sink for Grants<'_> {
     fn grant(&mut self, grant: Grant) -> Answer {
-        self.wake.extend(self.waiting.remove(&grant.id).flatten());
+        if !self.waiting.is_empty() {
+            self.wake.extend(self.waiting.remove(&grant.id).flatten());
+        }
         Answer::Taken
     }
 }

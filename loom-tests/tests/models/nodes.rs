@@ -96,17 +96,18 @@ fn a_ticket_changes_threads() {
 fn the_pool_knows_a_node_that_came_back() {
     explore("the_pool_knows_a_node_that_came_back", || {
         let bench = Bench::new(QUEUES, 4);
-        let other = spawn(&bench, |bench| {
-            let comes_back = bench.start(2, seats(1)).expect("it fits");
-            let stays = bench.start(3, seats(1)).expect("it fits");
-            bench.finish(4, comes_back);
-            stays
-        });
-        let one = bench.start(1, seats(1)).expect("it fits");
-        let two = bench.start(1, seats(1)).expect("it fits");
-        let stays = join(other);
-        for ticket in [one, two, stays] {
-            bench.finish(5, ticket);
+        let start = |bench: &Bench, now| bench.start(now, seats(1)).expect("it fits");
+        // Takes its node from the pool if it finds the role taken.
+        let other = spawn(&bench, move |bench| start(bench, 1));
+        let becomes_spare = start(&bench, 2);
+        let comes_back = start(&bench, 3);
+        let stays = start(&bench, 3);
+        bench.finish(4, becomes_spare);
+        bench.finish(4, comes_back);
+        let others = join(other);
+        let (the_spare, the_first) = (start(&bench, 5), start(&bench, 5));
+        for ticket in [others, stays, the_spare, the_first] {
+            bench.finish(6, ticket);
         }
         bench.settled(4);
     });

@@ -1,7 +1,7 @@
 //! Who may start by the word alone.
 
 use apf_core::Queuing;
-use apf_loom::{Bench, QUEUES, explore, join, lingering, seats, spawn};
+use apf_loom::{Bench, QUEUES, explore, explore_within, join, lingering, seats, spawn};
 
 #[test]
 fn two_threads_share_one_seat() {
@@ -30,13 +30,14 @@ fn three_threads_of_unequal_widths_share_two_seats() {
 /// The word fits when it is read and does not when the exchange succeeds.
 #[test]
 fn a_start_that_does_not_fit_any_more_waits() {
-    explore("a_start_that_does_not_fit_any_more_waits", || {
+    explore_within(3, "a_start_that_does_not_fit_any_more_waits", || {
         let bench = Bench::new(QUEUES, 1);
-        let busy = spawn(&bench, |bench| bench.gate.tick(1));
         let first = spawn(&bench, |bench| bench.serve(2, seats(1)));
-        bench.serve(3, seats(1));
+        let second = spawn(&bench, |bench| bench.start(3, seats(1)));
+        bench.gate.tick(1); // while this is in the role, both publish
+        let ticket = join(second).expect("it gets the seat or waits for it");
+        bench.finish(4, ticket);
         join(first);
-        join(busy);
         bench.settled(1);
     });
 }

@@ -451,8 +451,8 @@ pub(super) const MUTATIONS: &[Mutation] = &[
             },
             Edit {
                 file: "role.rs",
-                from: "Self { wakers: [const { None }; WAKES], len: 0 }",
-                to: "Self { wakers: [const { None }; WAKES], len: 0, late: alloc::vec::Vec::new() }",
+                from: "Self { wakers: [const { MaybeUninit::uninit() }; WAKES], len: 0 }",
+                to: "Self { wakers: [const { MaybeUninit::uninit() }; WAKES], len: 0, late: alloc::vec::Vec::new() }",
             },
             Edit {
                 file: "role.rs",
@@ -545,7 +545,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
                 file: "role.rs",
                 from: "            }
         });
-        self.slab.give(index);
+        self.give_in_role(index, node);
     }",
                 to: "            }
         });
@@ -575,12 +575,12 @@ pub(super) const MUTATIONS: &[Mutation] = &[
                 file: "role.rs",
                 from: "            }
         });
-        self.slab.give(index);
+        self.give_in_role(index, node);
     }",
                 to: "            }
         });
         if kind != Kind::Tick {
-            self.slab.give(index);
+            self.give_in_role(index, node);
         }
     }",
             },
@@ -676,7 +676,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
             Edit {
                 file: "mod.rs",
                 from: "            if word.has(RETIRED) {
-                self.slab.give(index);
+                self.give_back(taken);
                 return Started::Retired;
             }",
                 to: "",
@@ -690,7 +690,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
             Edit {
                 file: "mod.rs",
                 from: "node.set_unpublished(fits);",
-                to: "if fits || !word.is_quiet() {
+                to: "if fits {
                 node.set_unpublished(fits);
             }",
             },

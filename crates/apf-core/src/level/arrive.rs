@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::requests::{NONE, Request, RequestId};
-use super::{Cause, Level, Queuing, RequestState, Sink};
+use super::{Answer, Cause, Grant, Level, Queuing, RequestState, Sink};
 use crate::discipline::{Discipline, Head};
 use crate::{MAX_SEATS, SeatSeconds, WorkEstimate};
 
@@ -158,27 +158,19 @@ impl<D: Discipline> Level<D> {
         }
 
         let seats = arrival.work.max_seats();
-        let id = self.admit(now, &arrival, arena_index)?;
-        // Alone in the level's queues and able to start: it is its queue's head and is picked whatever
-        // the tags say, so no list or tree needs to know.
         if self.requests_waiting == 0
             && self.seats_in_use < self.concurrency_limit
             && self.accommodates(seats)
+            && arrival.work.final_seats <= self.concurrency_limit
         {
-            self.seats_waiting = self.seats_waiting.wrapping_add(seats);
-            self.note_demand(now);
-            if let Some(queue) = self.queues.get_mut(arena_index) {
-                let head = Head { tag: self.discipline.request_tag(), work: arrival.work.total_work() };
-                self.discipline.bound(&mut queue.tag, head);
-            }
-            return Ok(if self.start(now, id, sink) { Arrived::Executing(id) } else { Arrived::Gone });
+            return self.start_at_once(now, &arrival, arena_index, sink);
         }
-
+        let id = self.admit(now, &arrival, arena_index)?;
         if let Some(queue) = self.queues.get_mut(arena_index) {
             if !queue.is_active() {
                 self.active_queues = self.active_queues.wrapping_add(1);
             }
-            queue.append(&mut self.requests, id.index);
+            queue.append(&mut self.requests, id.index());
         }
         self.requests_waiting = self.requests_waiting.wrapping_add(1);
         self.seats_waiting = self.seats_waiting.wrapping_add(seats);
@@ -191,6 +183,56 @@ impl<D: Discipline> Level<D> {
             Some(_) => Arrived::Executing(id),
             None => Arrived::Gone,
         })
+    }
+
+    /// A request that is alone in the level's queues and may start as it is: it would be its queue's head and be picked
+    /// whatever the tags say, so no list or tree needs to know, and nothing is read back.
+    fn start_at_once(
+        &mut self,
+        now: u64,
+        arrival: &Arrival,
+        arena_index: u32,
+        sink: &mut impl Sink,
+    ) -> Result<Arrived, ArriveError> {
+        let Arrival { token, work, .. } = *arrival;
+        let (seats, tag) = (work.max_seats(), self.discipline.request_tag());
+        let request = Request::starting(now, token, work, tag, arena_index);
+        let total_work = request.total_work;
+        let id = self.requests.insert(request).ok_or(ArriveError::OutOfMemory)?;
+        // Until it is granted it waits: the demand is the same before and after.
+        self.demand.set(now, self.seats_in_use.wrapping_add(self.seats_waiting).wrapping_add(seats));
+        let Some(queue) = self.queues.get_mut(arena_index) else { return Err(ArriveError::OutOfMemory) };
+        self.discipline.bound(&mut queue.tag, Head { tag, work: total_work });
+        let place = queue.place;
+        self.discipline.served(place);
+        let grant = Grant {
+            id,
+            token,
+            arrival: now,
+            start: now,
+            queue: Some(self.queues.rank(place)),
+            final_seats: work.final_seats,
+            additional_latency: work.additional_latency,
+        };
+        if let Answer::Gone(cause) = sink.grant(grant) {
+            self.requests.remove(id.index());
+            if !self.mode.is_exact() {
+                self.count_departure(cause); // as in `start`
+            }
+            self.note_demand(now);
+            return Ok(Arrived::Gone);
+        }
+        self.requests_executing = self.requests_executing.wrapping_add(1);
+        self.seats_in_use = self.seats_in_use.wrapping_add(seats);
+        self.seats_requested = self.seats_requested.wrapping_add(seats);
+        self.counters.dispatched = self.counters.dispatched.wrapping_add(1);
+        if let Some(queue) = self.queues.get_mut(arena_index) {
+            self.active_queues = self.active_queues.wrapping_add(u64::from(!queue.is_active()));
+            queue.executing = queue.executing.wrapping_add(1);
+            queue.seats_in_use = queue.seats_in_use.wrapping_add(seats);
+            self.discipline.charge(&mut queue.tag, total_work);
+        }
+        Ok(Arrived::Executing(id))
     }
 
     /// The arena index of the queue that a flow's next request joins: of its hand, from a rotating

@@ -49,15 +49,15 @@ impl<D: Discipline> Level<D> {
             Some(_) => return Ok(Cancelled::Executing),
             None => return Err(StaleRequest),
         }
-        let Some(request) = self.requests.at(id.index) else { return Err(StaleRequest) };
+        let Some(request) = self.requests.at(id.index()) else { return Err(StaleRequest) };
         let (arena_index, seats) = (request.queue, request.work().max_seats());
         if let Some(queue) = self.queues.get_mut(arena_index) {
-            queue.unlink(&mut self.requests, id.index);
+            queue.unlink(&mut self.requests, id.index());
             if !queue.is_active() {
                 self.active_queues = self.active_queues.wrapping_sub(1);
             }
         }
-        self.requests.remove(id.index);
+        self.requests.remove(id.index());
         self.requests_waiting = self.requests_waiting.wrapping_sub(1);
         self.seats_waiting = self.seats_waiting.wrapping_sub(seats);
         self.seats_requested = self.seats_requested.wrapping_sub(seats);

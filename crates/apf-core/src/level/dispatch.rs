@@ -63,7 +63,7 @@ impl<D: Discipline> Level<D> {
             let Some(queue) = self.queues.get_mut(arena_index) else { return };
             let index = queue.first;
             let Some(request) = self.requests.at(index) else { return };
-            let id = RequestId { index, generation: request.generation };
+            let id = RequestId::new(index, request.generation);
             let seats = request.work().max_seats();
             if !self.accommodates(seats) {
                 self.discipline.blocked(self.queues.first_place(), self.queues.places());
@@ -87,7 +87,7 @@ impl<D: Discipline> Level<D> {
     pub(super) fn start(&mut self, now: u64, id: RequestId, sink: &mut impl Sink) -> bool {
         let exact = self.mode.is_exact();
         let exempt = self.is_exempt();
-        let Some(request) = self.requests.at_mut(id.index) else { return false };
+        let Some(request) = self.requests.at_mut(id.index()) else { return false };
         let arena_index = request.queue;
         let queued = arena_index != NONE;
         let mut work = request.work();
@@ -120,7 +120,7 @@ impl<D: Discipline> Level<D> {
             additional_latency: work.additional_latency,
         };
         if let Answer::Gone(cause) = sink.grant(grant) {
-            self.requests.remove(id.index);
+            self.requests.remove(id.index());
             if !exact {
                 self.count_departure(cause); // the reference counts it under no reason
             }
@@ -129,7 +129,7 @@ impl<D: Discipline> Level<D> {
             }
             return false;
         }
-        if let Some(request) = self.requests.at_mut(id.index) {
+        if let Some(request) = self.requests.at_mut(id.index()) {
             request.state = Some(RequestState::Executing);
         }
         self.requests_executing = self.requests_executing.wrapping_add(1);

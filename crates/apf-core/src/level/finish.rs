@@ -31,7 +31,7 @@ impl<D: Discipline> Level<D> {
             return Err(StaleRequest);
         }
         let now = self.advance_to(now, sink);
-        let Some(request) = self.requests.at_mut(id.index) else { return Err(StaleRequest) };
+        let Some(request) = self.requests.at_mut(id.index()) else { return Err(StaleRequest) };
         let arena_index = request.queue;
         let served = now.wrapping_sub(request.start) as i64;
         let seats = request.work().initial_seats;
@@ -54,8 +54,8 @@ impl<D: Discipline> Level<D> {
             }
         }
         match release_at {
-            Some(due) => self.releases.push(due, id.index),
-            None => self.release(now, id.index),
+            Some(due) => self.releases.push(due, id.index()),
+            None => self.release(now, id.index()),
         }
         self.dispatch(now, sink);
         Ok(Finished { release_at })
@@ -91,26 +91,36 @@ impl<D: Discipline> Level<D> {
 
         let Some(queue) = self.queues.get_mut(arena_index) else { return };
         queue.seats_in_use = queue.seats_in_use.wrapping_sub(seats);
-        let held = queue.seats_in_use > 0;
         let removed = queue.place == NONE;
-        let empty = !queue.is_active() && (self.mode.is_exact() || !held);
+        if !removed {
+            self.seats_requested = self.seats_requested.wrapping_sub(seats);
+        }
         let excess = i64::from(self.queues.len()) > self.queuing.desired_queues();
+        if removed || excess {
+            self.shed(arena_index, removed, excess);
+        }
+    }
+
+    /// A request of a queue that has been removed, or of one too many, has gone.
+    #[cold]
+    fn shed(&mut self, arena_index: u32, removed: bool, excess: bool) {
+        let Some(queue) = self.queues.get(arena_index) else { return };
+        let held = queue.seats_in_use > 0;
+        let empty = !queue.is_active() && (self.mode.is_exact() || !held);
+        let mut gone = removed;
         if removed {
             // The reference removes some other queue here, or crashes (kubernetes issue 140884).
             if excess {
                 self.counters.removals_refused = self.counters.removals_refused.wrapping_add(1);
             }
-        } else {
-            self.seats_requested = self.seats_requested.wrapping_sub(seats);
-            if excess && empty {
-                // Seats that still linger there leave the queues' account with their queue.
-                let left = self.queues.get(arena_index).map_or(0, |queue| queue.seats_in_use);
-                self.seats_requested = self.seats_requested.wrapping_sub(left);
-                self.queues.remove(arena_index);
-                self.counters.queues_removed = self.counters.queues_removed.wrapping_add(1);
-            }
+        } else if empty {
+            // Seats that still linger there leave the queues' account with their queue.
+            let left = queue.seats_in_use;
+            self.seats_requested = self.seats_requested.wrapping_sub(left);
+            self.queues.remove(arena_index);
+            self.counters.queues_removed = self.counters.queues_removed.wrapping_add(1);
+            gone = true;
         }
-        let gone = self.queues.get(arena_index).is_some_and(|queue| queue.place == NONE);
         if gone && !held {
             self.queues.forget(arena_index);
         }

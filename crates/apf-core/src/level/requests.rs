@@ -11,27 +11,44 @@ pub(super) const NONE: u32 = u32::MAX;
 
 /// Names a request of one level, from its arrival to its end. A handle that is used after its
 /// request has ended is recognised, for 2^32 reuses of the same slot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RequestId {
-    pub(super) index: u32,
-    pub(super) generation: u32,
-}
+///
+/// One word, so that it is copied as it was written: two halves read as one would wait for both stores.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RequestId(u64);
 
 impl RequestId {
-    /// Both halves in one word, the slot in the lower 32 bits: for hosts that keep handles as integers.
+    pub(super) const fn new(index: u32, generation: u32) -> Self {
+        Self((generation as u64) << 32 | index as u64)
+    }
+
+    pub(super) const fn index(self) -> u32 {
+        self.0 as u32
+    }
+
+    pub(super) const fn generation(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    /// Slot and generation in one word, the slot in the lower 32 bits: for hosts that keep handles as integers.
     pub const fn to_bits(self) -> u64 {
-        (self.generation as u64) << 32 | self.index as u64
+        self.0
     }
 
     /// The reverse of [`RequestId::to_bits`]. Any word is safe: a handle that never was is stale.
     pub const fn from_bits(bits: u64) -> Self {
-        Self { index: bits as u32, generation: (bits >> 32) as u32 }
+        Self(bits)
     }
 }
 
 impl fmt::Display for RequestId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.index, self.generation)
+        write!(f, "{}/{}", self.index(), self.generation())
+    }
+}
+
+impl fmt::Debug for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RequestId({self})")
     }
 }
 
@@ -89,6 +106,12 @@ impl<T> Request<T> {
         request
     }
 
+    /// A request that starts as it arrives.
+    pub(super) fn starting(now: u64, token: u64, work: WorkEstimate, tag: T, queue: u32) -> Self {
+        let state = Some(RequestState::Executing);
+        Self { state, start: now, ..Self::arriving(now, token, work, tag, queue) }
+    }
+
     /// The estimate, clipped once the request has started.
     pub(super) fn work(&self) -> WorkEstimate {
         WorkEstimate {
@@ -141,11 +164,11 @@ impl<T: Copy> Requests<T> {
             request.generation = slot.generation;
             request.next = NONE;
             *slot = request;
-            return Some(RequestId { index, generation: request.generation });
+            return Some(RequestId::new(index, request.generation));
         }
         let index = self.slots.len() as u32;
         request.generation = 0;
-        push_reserved(&mut self.slots, request).then_some(RequestId { index, generation: 0 })
+        push_reserved(&mut self.slots, request).then_some(RequestId::new(index, 0))
     }
 
     /// Frees the slot; every handle to it is stale from now on.
@@ -169,13 +192,15 @@ impl<T: Copy> Requests<T> {
 
     /// The request of a handle, unless it is stale.
     pub(super) fn find(&self, id: RequestId) -> Option<&Request<T>> {
-        self.at(id.index).filter(|request| request.state.is_some() && request.generation == id.generation)
+        self.at(id.index()).filter(|request| request.state.is_some() && request.generation == id.generation())
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (RequestId, &Request<T>)> {
-        self.slots.iter().enumerate().filter(|(_, request)| request.state.is_some()).map(
-            |(index, request)| (RequestId { index: index as u32, generation: request.generation }, request),
-        )
+        self.slots
+            .iter()
+            .enumerate()
+            .filter(|(_, request)| request.state.is_some())
+            .map(|(index, request)| (RequestId::new(index as u32, request.generation), request))
     }
 }
 

@@ -173,7 +173,7 @@ impl<D: Discipline> Level<D> {
         let mut next = first;
         core::iter::from_fn(move || {
             let request = self.requests.at(next)?;
-            let id = RequestId { index: next, generation: request.generation };
+            let id = RequestId::new(next, request.generation);
             next = request.next;
             self.view(id, request)
         })

@@ -41,7 +41,7 @@ use core::task::Waker;
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use apf_core::{Arrived, Cause, Level, MAX_SEATS, Reason};
+use apf_core::{Arrived, Cause, Level, MAX_SEATS, Reason, WorkEstimate};
 
 pub use node::{Decision, Request};
 pub use role::Held;
@@ -188,48 +188,69 @@ impl Gate {
             host,
             number: next_number(),
         };
-        gate.leave_role(Wakes::new()); // computes the first word
+        gate.leave_role(&mut Wakes::new()); // computes the first word
         gate
     }
 
     /// A request arrives. `now` was read before the call.
+    #[inline]
     pub fn start(&self, now: u64, request: Request) -> Started {
-        let seats = request.work.max_seats();
-        if request.work.initial_seats == 0
-            || seats > MAX_SEATS
-            || request.work.additional_latency > i64::MAX as u64
-        {
+        let WorkEstimate { initial_seats, final_seats, additional_latency } = request.work;
+        self.arrive(now, request.flow_hash, initial_seats, final_seats, additional_latency)
+    }
+
+    /// The parts of the request come in registers: as one value they would be written to memory and at once read in other
+    /// pieces, which the processor waits for.
+    fn arrive(
+        &self,
+        now: u64,
+        flow_hash: u64,
+        initial_seats: u64,
+        final_seats: u64,
+        additional_latency: u64,
+    ) -> Started {
+        let work = WorkEstimate { initial_seats, final_seats, additional_latency };
+        let request = Request { flow_hash, work };
+        let seats = work.max_seats();
+        if initial_seats == 0 || seats > MAX_SEATS || additional_latency > i64::MAX as u64 {
             return Started::Invalid(StartError::Estimate);
         }
-        let Some((index, node)) = self.slab.take() else { return Started::Invalid(StartError::OutOfMemory) };
-        node.prepare(request);
+        // Only what is published needs a node before its exchange.
+        let mut taken = None;
         let mut word = Word(load_to_exchange(&self.word, Ordering::Relaxed));
         loop {
             fault::reached(Point::Attempt);
             if word.has(RETIRED) {
-                self.slab.give(index);
+                self.give_back(taken);
                 return Started::Retired;
             }
             let fits = word.fits(seats);
-            node.set_unpublished(fits);
             if word.is_quiet() {
                 let next = word.started(seats).with(HELD);
                 // Acquire: pairs with the last holder's hand-back.
                 match self.word.compare_exchange_weak(word.0, next.0, Ordering::Acquire, Ordering::Relaxed) {
                     Ok(_) => {
                         fault::reached(Point::TookRole);
-                        return self.start_in_role(now, index, node, fits);
+                        return self.start_in_role(now, request, fits, taken);
                     }
                     Err(changed) => word = Word(changed),
                 }
                 continue;
             }
+            let Some((index, node)) = taken.or_else(|| self.slab.take()) else {
+                return Started::Invalid(StartError::OutOfMemory);
+            };
+            if taken.is_none() {
+                node.prepare(request);
+                taken = Some((index, node));
+            }
+            node.set_unpublished(fits);
             let kind = if fits { Kind::StartGranted } else { Kind::Start };
             match self.publish(word, word.started(seats), index, node, 0, kind, now) {
                 Ok(took_role) => {
                     if took_role {
                         fault::reached(Point::TookRole);
-                        self.leave_role(Wakes::new());
+                        self.leave_role(&mut Wakes::new());
                     }
                     return if fits {
                         Started::Running(self.ticket(index))
@@ -239,6 +260,12 @@ impl Gate {
                 }
                 Err(changed) => word = changed,
             }
+        }
+    }
+
+    fn give_back(&self, taken: Option<(u32, &Node)>) {
+        if let Some((index, _)) = taken {
+            self.slab.give(index);
         }
     }
 
@@ -378,7 +405,7 @@ impl Gate {
                         fault::reached(Point::TookRole);
                         let mut wakes = Wakes::new();
                         self.apply_control(index, node, now, &mut wakes);
-                        self.leave_role(wakes);
+                        self.leave_role(&mut wakes);
                         return Ok(self.ticket(index));
                     }
                     Err(changed) => word = Word(changed),
@@ -389,7 +416,7 @@ impl Gate {
                 Ok(took_role) => {
                     if took_role {
                         fault::reached(Point::TookRole);
-                        self.leave_role(Wakes::new());
+                        self.leave_role(&mut Wakes::new());
                     }
                     return Ok(self.ticket(index));
                 }
@@ -424,10 +451,11 @@ impl Gate {
 
     /// Nodes in use. Only meaningful while no operation is under way: for leak checks.
     pub fn nodes_in_use(&self) -> usize {
-        self.slab.capacity() - self.slab.free_nodes()
+        self.slab.capacity() - self.slab.free_nodes() - self.spare_nodes()
     }
 
     /// The end of a request, or a tick: applied in the role if that is free, published otherwise.
+    #[inline(always)]
     fn end(&self, now: u64, index: u32, node: &Node, kind: Kind, seats: u64) {
         let mut word = Word(load_to_exchange(&self.word, Ordering::Relaxed));
         loop {
@@ -445,7 +473,7 @@ impl Gate {
                         fault::reached(Point::TookRole);
                         let mut wakes = Wakes::new();
                         self.apply_end(index, node, kind, now, &mut wakes);
-                        self.leave_role(wakes);
+                        self.leave_role(&mut wakes);
                         return;
                     }
                     Err(changed) => word = Word(changed),
@@ -456,7 +484,7 @@ impl Gate {
                 Ok(took_role) => {
                     if took_role {
                         fault::reached(Point::TookRole);
-                        self.leave_role(Wakes::new());
+                        self.leave_role(&mut Wakes::new());
                     }
                     return;
                 }
@@ -496,19 +524,34 @@ impl Gate {
         }
     }
 
-    fn start_in_role(&self, now: u64, index: u32, node: &Node, granted: bool) -> Started {
+    #[inline(always)]
+    fn start_in_role(
+        &self,
+        now: u64,
+        request: Request,
+        granted: bool,
+        taken: Option<(u32, &Node)>,
+    ) -> Started {
         let mut wakes = Wakes::new();
-        let arrived = self.apply_start(index, node, now, granted, &mut wakes);
-        let started = match arrived {
-            Ok(Arrived::Executing(_)) => Started::Running(self.ticket(index)),
-            Ok(Arrived::Waiting(_)) => Started::Pending(self.ticket(index)),
-            Ok(Arrived::Rejected(reason)) => Started::Refused(reason),
-            Ok(Arrived::Gone) | Err(_) => Started::Invalid(StartError::OutOfMemory),
+        let taken = taken.or_else(|| self.take_in_role());
+        let started = match taken {
+            Some((index, node)) => {
+                node.prepare(request);
+                node.set_unpublished(granted);
+                match self.apply_start(index, node, request, now, granted, &mut wakes) {
+                    Ok(Arrived::Executing(_)) => Started::Running(self.ticket(index)),
+                    Ok(Arrived::Waiting(_)) => Started::Pending(self.ticket(index)),
+                    Ok(Arrived::Rejected(reason)) => Started::Refused(reason),
+                    Ok(Arrived::Gone) | Err(_) => Started::Invalid(StartError::OutOfMemory),
+                }
+            }
+            // The seats that the word has lent come back with the role.
+            None => Started::Invalid(StartError::OutOfMemory),
         };
         if matches!(started, Started::Refused(_) | Started::Invalid(_)) {
-            self.slab.give(index); // nobody else knows the node
+            self.give_back(taken); // nobody else knows the node
         }
-        self.leave_role(wakes);
+        self.leave_role(&mut wakes);
         started
     }
 

@@ -153,12 +153,28 @@ impl Node {
         }
     }
 
+    /// Its last user is done with it: every handle of this life is stale from now on.
+    pub(super) fn end_life(&self) {
+        // Relaxed, and no read-modify-write, for this is the only user; whoever hands the node on orders it.
+        let generation = self.generation.load(Ordering::Relaxed);
+        self.generation.store(generation.wrapping_add(1), Ordering::Relaxed);
+    }
+
     /// The owner of a node that is not published yet makes it a request.
+    #[inline(always)]
     pub(super) fn prepare(&self, request: Request) {
         self.state.store(0, Ordering::Relaxed);
-        // SAFETY: the node was just taken from the pool, whose acquire ordered the last user's accesses before
-        // this one, and is not published: the owner is its only user.
-        self.request.with_mut(|slot| unsafe { *slot = request });
+        let WorkEstimate { initial_seats, final_seats, additional_latency } = request.work;
+        self.request.with_mut(|slot| {
+            // SAFETY: the node was just taken from the pool or in the role, whose acquire ordered the last user's accesses
+            // before this one, and is not published: the owner is its only user.
+            let slot = unsafe { &mut *slot };
+            // One by one, as they come in registers: see `Gate::arrive`.
+            slot.flow_hash = request.flow_hash;
+            slot.work.initial_seats = initial_seats;
+            slot.work.final_seats = final_seats;
+            slot.work.additional_latency = additional_latency;
+        });
     }
 
     /// The owner of a node that is not published yet makes it a control operation.

@@ -8,6 +8,7 @@
 #![allow(unsafe_code, reason = "the core is followed only in the role")]
 
 use alloc::collections::VecDeque;
+use core::mem::MaybeUninit;
 use core::task::Waker;
 
 use apf_core::{Answer, Arrival, ArriveError, Arrived, Cancelled, Grant, Level, Queuing, RequestId, Sink};
@@ -16,7 +17,7 @@ use super::Gate;
 use super::fault::{Point, reached};
 #[cfg(feature = "history")]
 use super::history::{Entry, History, Outcome};
-use super::node::{GRANTED, Kind, Node, refusal};
+use super::node::{GRANTED, Kind, Node, Request, refusal};
 use super::slab::Slab;
 use super::waking;
 use super::word::{CLOSED, HEAD, HELD, OFFER, RETIRED, Word};
@@ -124,6 +125,9 @@ pub(super) struct Core {
     left_over: u32,
     /// Wakers of granted requests beyond what the holder can wake at once.
     to_wake: VecDeque<Waker>,
+    /// A node that is free, for the next start that takes the role: it need not go through the pool, which costs two
+    /// exchanges. 1 more than its index; 0 for none.
+    spare: u32,
     /// Seats of requests that run by the word alone, for want of memory to have them in the core. The word counts
     /// them; what the core decides by itself exceeds the limit by so many.
     uncounted: u64,
@@ -139,6 +143,7 @@ impl Core {
             level,
             left_over: 0,
             to_wake: VecDeque::new(),
+            spare: 0,
             uncounted: 0,
             quiescing: false,
             #[cfg(feature = "history")]
@@ -158,13 +163,14 @@ impl Core {
 /// Wakers taken under the role, to be woken after it. Dropping wakes the rest: a waker that panics
 /// must not keep the others asleep.
 pub(super) struct Wakes {
-    wakers: [Option<Waker>; WAKES],
+    /// The first `len` are there; making room for them costs an operation that wakes nobody nothing.
+    wakers: [MaybeUninit<Waker>; WAKES],
     len: usize,
 }
 
 impl Wakes {
-    pub(super) fn new() -> Self {
-        Self { wakers: [const { None }; WAKES], len: 0 }
+    pub(super) const fn new() -> Self {
+        Self { wakers: [const { MaybeUninit::uninit() }; WAKES], len: 0 }
     }
 
     const fn is_full(&self) -> bool {
@@ -174,7 +180,7 @@ impl Wakes {
     fn push(&mut self, waker: Waker) -> Result<(), Waker> {
         match self.wakers.get_mut(self.len) {
             Some(slot) => {
-                *slot = Some(waker);
+                slot.write(waker);
                 self.len += 1;
                 Ok(())
             }
@@ -184,23 +190,28 @@ impl Wakes {
 
     fn pop(&mut self) -> Option<Waker> {
         self.len = self.len.checked_sub(1)?;
-        self.wakers.get_mut(self.len)?.take()
+        // SAFETY: it was below `len`, so `push` has written it; it is not any more, so nobody reads it again.
+        Some(unsafe { self.wakers.get(self.len)?.assume_init_read() })
     }
 
     fn wake(&mut self) {
-        // In the order of the grants, and none twice if one unwinds.
-        self.len = 0;
-        for slot in &mut self.wakers {
-            if let Some(waker) = slot.take() {
-                contained(|| waker.wake());
-            }
+        // None twice if one unwinds: those after it are leaked then.
+        let len = core::mem::take(&mut self.len);
+        // In the order of the grants.
+        for slot in self.wakers.iter().take(len) {
+            // SAFETY: it was below `len`, so `push` has written it; `len` is 0 now, so nobody reads it again.
+            let waker = unsafe { slot.assume_init_read() };
+            contained(|| waker.wake());
         }
     }
 }
 
 impl Drop for Wakes {
+    #[inline]
     fn drop(&mut self) {
-        self.wake();
+        if self.len > 0 {
+            self.wake();
+        }
     }
 }
 
@@ -218,8 +229,8 @@ pub(super) struct HolderSink<'a> {
     slab: &'a Slab,
     wakes: &'a mut Wakes,
     to_wake: &'a mut VecDeque<Waker>,
-    /// The request that the gate word has granted already.
-    by_word: Option<u32>,
+    /// The node of the request that the gate word has granted already.
+    by_word: Option<(u32, &'a Node)>,
     #[cfg(feature = "history")]
     history: &'a mut History,
 }
@@ -235,10 +246,13 @@ impl HolderSink<'_> {
 impl Sink for HolderSink<'_> {
     fn grant(&mut self, grant: Grant) -> Answer {
         let index = grant.token as u32;
-        let Some(node) = self.slab.get(index) else { return Answer::Taken };
+        let by_word = self.by_word.filter(|(granted, _)| *granted == index);
+        let Some(node) = by_word.map(|(_, node)| node).or_else(|| self.slab.get(index)) else {
+            return Answer::Taken;
+        };
         node.in_core(|core| core.id = Some(grant.id));
         reached(Point::Grant);
-        let answer = if self.by_word == Some(index) {
+        let answer = if by_word.is_some() {
             Ok(None)
         } else {
             let work = node.request().work;
@@ -280,11 +294,39 @@ impl Gate {
         self.core.with_mut(|core| f(unsafe { &mut *core }))
     }
 
-    /// Applies a start that was not published, in the role.
+    /// Takes a node, in the role.
+    #[inline]
+    pub(super) fn take_in_role(&self) -> Option<(u32, &Node)> {
+        match self.in_role(|core| core::mem::take(&mut core.spare)).checked_sub(1) {
+            Some(index) => Some((index, self.slab.get(index)?)),
+            None => self.slab.take(),
+        }
+    }
+
+    /// Gives a node back, in the role. Its next owner takes it in the role too, or from the pool.
+    #[inline]
+    fn give_in_role(&self, index: u32, node: &Node) {
+        if self.in_role(|core| core.spare == 0) {
+            node.end_life();
+            self.in_role(|core| core.spare = index.wrapping_add(1));
+        } else {
+            self.slab.give(index);
+        }
+    }
+
+    /// Nodes kept for the next start: 0 or 1. As [`Gate::nodes_in_use`], which it serves.
+    pub(super) fn spare_nodes(&self) -> usize {
+        // SAFETY: nobody is in the role, as the caller promises.
+        self.core.with(|core| usize::from(unsafe { (*core).spare } != 0))
+    }
+
+    /// Applies a start, in the role.
+    #[inline]
     pub(super) fn apply_start(
         &self,
         index: u32,
         node: &Node,
+        request: Request,
         stamp: u64,
         granted: bool,
         wakes: &mut Wakes,
@@ -292,7 +334,6 @@ impl Gate {
         self.in_role(|core| {
             let now = core.passes(stamp);
             let Core { level, to_wake, .. } = core;
-            let request = node.request();
             let arrival =
                 Arrival { flow_hash: request.flow_hash, work: request.work, token: u64::from(index) };
             #[cfg(feature = "history")]
@@ -301,7 +342,7 @@ impl Gate {
                 slab: &self.slab,
                 wakes,
                 to_wake,
-                by_word: granted.then_some(index),
+                by_word: granted.then_some((index, node)),
                 #[cfg(feature = "history")]
                 history: &mut core.history,
             };
@@ -323,6 +364,7 @@ impl Gate {
     }
 
     /// Applies the end of a request, in the role, and frees its node.
+    #[inline(always)]
     pub(super) fn apply_end(&self, index: u32, node: &Node, kind: Kind, stamp: u64, wakes: &mut Wakes) {
         self.in_role(|core| {
             let now = core.passes(stamp);
@@ -359,7 +401,7 @@ impl Gate {
                 *uncounted = uncounted.saturating_sub(node.request().work.max_seats());
             }
         });
-        self.slab.give(index);
+        self.give_in_role(index, node);
     }
 
     /// Carries out a control operation, in the role.
@@ -400,7 +442,8 @@ impl Gate {
         let (kind, stamp) = cell.read();
         match kind {
             Kind::Start | Kind::StartGranted => {
-                let arrived = self.apply_start(index, node, stamp, kind == Kind::StartGranted, wakes);
+                let arrived =
+                    self.apply_start(index, node, node.request(), stamp, kind == Kind::StartGranted, wakes);
                 let refused = match arrived {
                     Ok(Arrived::Rejected(reason)) => Some(refusal(reason)),
                     // No memory to queue it in: the nearest truth is that the level cannot take it.
@@ -429,11 +472,31 @@ impl Gate {
         }
     }
 
-    /// The holder's loop: what others have left, then out of the role.
-    pub(super) fn leave_role(&self, mut wakes: Wakes) {
+    /// Out of the role, once what others have left is done.
+    #[inline(always)]
+    pub(super) fn leave_role(&self, wakes: &mut Wakes) {
+        // Most of the time nobody has left anything, and nobody is to be woken.
+        if wakes.len == 0 && self.in_role(|core| core.left_over == 0 && core.to_wake.is_empty()) {
+            reached(Point::HandBack);
+            if let Some(alarm) = self.hand_back() {
+                reached(Point::HandedBack);
+                self.call_out(alarm, wakes);
+                reached(Point::Woken);
+                if !self.take_offer() {
+                    return;
+                }
+                reached(Point::TookRole);
+            }
+        }
+        self.work_and_leave(wakes);
+    }
+
+    /// The holder's loop.
+    #[cold]
+    fn work_and_leave(&self, wakes: &mut Wakes) {
         let mut budget = EVENTS_BETWEEN_OFFERS;
         loop {
-            let next = self.work(&mut budget, &mut wakes);
+            let next = self.work(&mut budget, wakes);
             if wakes.len > 0 && waking::is_in(self) {
                 // A waker of this gate has come back to it: its frame, further down this stack, goes on.
                 self.in_role(|core| {
@@ -449,7 +512,7 @@ impl Gate {
                     reached(Point::HandBack);
                     let Some(alarm) = self.hand_back() else { continue };
                     reached(Point::HandedBack);
-                    self.call_out(alarm, &mut wakes);
+                    self.call_out(alarm, wakes);
                 }
                 Next::HandOff => {
                     reached(Point::HandOff);
@@ -457,7 +520,7 @@ impl Gate {
                     self.word.fetch_xor(HELD | OFFER, Ordering::Release);
                     reached(Point::HandedOff);
                     budget = EVENTS_BETWEEN_OFFERS;
-                    self.call_out(None, &mut wakes);
+                    self.call_out(None, wakes);
                 }
             }
             reached(Point::Woken);
@@ -525,6 +588,7 @@ impl Gate {
     }
 
     /// Gives the role up if nothing has been published meanwhile; `Some` with the time of the alarm to set, if any.
+    #[inline(always)]
     fn hand_back(&self) -> Option<Option<u64>> {
         let (closed, free, alarm, retired) = self.in_role(|core| {
             debug_assert!(
@@ -580,16 +644,21 @@ impl Gate {
     }
 
     /// Sets the alarm and wakes, outside of the role. Both may use the gate again.
+    #[inline]
     fn call_out(&self, alarm: Option<u64>, wakes: &mut Wakes) {
         if wakes.len == 0 && alarm.is_none() {
             return;
         }
+        self.call(alarm, wakes);
+    }
+
+    fn call(&self, alarm: Option<u64>, wakes: &mut Wakes) {
         /// Goes on with the role's work if a waker unwinds, for nobody else may come by.
         struct Resume<'a>(&'a Gate);
         impl Drop for Resume<'_> {
             fn drop(&mut self) {
                 if self.0.take_offer() {
-                    self.0.leave_role(Wakes::new());
+                    self.0.leave_role(&mut Wakes::new());
                 }
             }
         }

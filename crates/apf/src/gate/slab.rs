@@ -94,7 +94,7 @@ impl Slab {
     pub(super) fn give(&self, index: u32) {
         let Some(node) = self.get(index) else { return };
         // Relaxed: the push below releases it, so every handle of its past life is stale before the next one begins.
-        node.generation.fetch_add(1, Ordering::Relaxed);
+        node.end_life();
         self.push(index, node);
     }
 
