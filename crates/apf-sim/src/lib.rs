@@ -2,7 +2,6 @@
 
 pub mod audit;
 pub mod configuration;
-pub mod dump;
 pub mod duration;
 mod engine;
 pub mod error;
@@ -14,7 +13,6 @@ pub mod report;
 pub mod saturation;
 pub mod scenario;
 pub mod server;
-mod tabstops;
 mod yaml;
 
 pub use duration::GoDuration;

@@ -2,14 +2,14 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use apf::clock::Clock;
 use apf::stats::SchemaStats;
 use apf::{Dispatcher, LevelCopy, Mode, Reason, Request, RequestAttributes, WorkEstimate};
 use apf_config::Objects;
 use apf_config::attributes::Groups;
-use apf_sim::dump::{self, Described, DumpLevel};
+use apf_exposition::{Table as DumpTable, dump_copies};
 
 use super::{Dumps, LEVEL, STAGE, STAGES, of_the_level, oldest_wait};
 use crate::failure::{Failure, Outcome};
@@ -50,7 +50,7 @@ pub(super) fn run(mode: Mode, details: bool, objects: Objects) -> Result<Outcome
         neighbour_asked: AtomicU64::new(0),
         neighbour_waited: AtomicU64::new(0),
     };
-    let origin = jiff::Timestamp::now();
+    let origin = SystemTime::now();
     thread::scope(|scope| {
         for deployment in 0..3 {
             for replica in 0..MOST_REPLICAS {
@@ -179,48 +179,21 @@ fn line(
     table.aligned()
 }
 
-fn tables(copies: &[LevelCopy], dumps: Dumps, origin: jiff::Timestamp, details: bool) -> String {
-    let levels = || {
-        copies.iter().map(|copy| DumpLevel {
-            name: &copy.name,
-            quiescing: copy.quiescing,
-            level: &copy.level,
-        })
-    };
+fn tables(copies: &[LevelCopy], dumps: Dumps, origin: SystemTime, details: bool) -> String {
     let mut text = String::new();
     if dumps != Dumps::None {
-        text.push_str(&format!("\ndump_priority_levels\n{}", dump::priority_levels(levels())));
+        let levels = dump_copies(copies, DumpTable::PriorityLevels, origin);
+        text.push_str(&format!("\ndump_priority_levels\n{levels}"));
     }
     if matches!(dumps, Dumps::LevelsAndQueues | Dumps::All) {
-        text.push_str(&format!("\ndump_queues, those of {LEVEL}\n{}", of_the_level(&dump::queues(levels()))));
+        let queues = of_the_level(&dump_copies(copies, DumpTable::Queues, origin));
+        text.push_str(&format!("\ndump_queues, those of {LEVEL}\n{queues}"));
     }
     if dumps == Dumps::All {
-        // Only this level: tokens are told apart by their level.
-        let restricted = copies.iter().filter(|copy| copy.name == LEVEL);
-        for copy in restricted {
-            let level = DumpLevel { name: &copy.name, quiescing: copy.quiescing, level: &copy.level };
-            let describe = |token| describe(copy, token);
-            let requests = dump::requests([level], origin, details, &describe);
-            text.push_str(&format!("\ndump_requests, those of {LEVEL}\n{requests}"));
-        }
+        let requests = of_the_level(&dump_copies(copies, DumpTable::Requests { details }, origin));
+        text.push_str(&format!("\ndump_requests, those of {LEVEL}\n{requests}"));
     }
     text
-}
-
-fn describe(copy: &LevelCopy, token: u64) -> Described {
-    let Some(of) = copy.details.get(&token).cloned() else { return Described::default() };
-    Described {
-        schema: of.flow_schema,
-        distinguisher: of.distinguisher,
-        user: of.user,
-        verb: of.verb,
-        path: of.path,
-        namespace: of.namespace,
-        name: of.name,
-        api_version: of.api_version,
-        resource: of.resource,
-        subresource: of.subresource,
-    }
 }
 
 fn closing(stats: &SchemaStats) -> String {

@@ -6,10 +6,10 @@ mod file;
 
 use std::path::Path;
 
+use apf_exposition::tables::{self, Described, DumpLevel};
 use jiff::Timestamp;
 
 use super::RunOptions;
-use crate::dump::{self, Described, DumpLevel};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::mode_name;
@@ -117,17 +117,17 @@ impl Snapshot<'_> {
 
     /// The dump `dump_priority_levels`.
     pub fn dump_priority_levels(&self) -> String {
-        dump::priority_levels(self.dump_levels())
+        tables::priority_levels(self.dump_levels())
     }
 
     /// The dump `dump_queues`.
     pub fn dump_queues(&self) -> String {
-        dump::queues(self.dump_levels())
+        tables::queues(self.dump_levels())
     }
 
     /// The dump `dump_requests`; `origin` is the wall-clock time of time 0.
     pub fn dump_requests(&self, origin: Timestamp, details: bool) -> String {
-        dump::requests(self.dump_levels(), origin, details, &|token| {
+        tables::requests(self.dump_levels(), origin, details, &|_, token| {
             self.engine
                 .client_of(token)
                 .and_then(|client| self.scenario.clients.get(client as usize))

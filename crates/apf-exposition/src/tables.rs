@@ -1,10 +1,9 @@
-//! The three debug dumps of kube-apiserver, byte for byte in its layout (`apf_controller_debug.go`).
+//! The three debug dumps of kube-apiserver, byte for byte in its layout, of levels that the caller has.
 
 use apf_core::{Level, RequestState, RequestView};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::duration::GoDuration;
-use crate::tabstops;
+use crate::{duration, tabstops};
 
 /// A level as the dumps see it.
 #[derive(Debug, Clone, Copy)]
@@ -126,18 +125,18 @@ const DETAIL_HEADER: [&str; 8] =
     ["UserName", "Verb", "APIPath", "Namespace", "Name", "APIVersion", "Resource", "SubResource"];
 
 /// `dump_requests`: one row a request that waits or executes. `origin` is the wall-clock time of time 0; `describe` gives what the
-/// host knows of the request with a token.
+/// host knows of the request with a token in the level with a name.
 pub fn requests<'a>(
     levels: impl IntoIterator<Item = DumpLevel<'a>>,
     origin: Timestamp,
     details: bool,
-    describe: &dyn Fn(u64) -> Described,
+    describe: &dyn Fn(&str, u64) -> Described,
 ) -> String {
     let rows: Vec<([String; 10], Described)> = sorted(levels)
         .into_iter()
         .flat_map(|DumpLevel { name, level, .. }| {
             level_requests(level).map(move |(index, request)| {
-                let described = describe(request.token);
+                let described = describe(name, request.token);
                 let row = [
                     name.to_owned(),
                     described.schema.clone(),
@@ -147,8 +146,7 @@ pub fn requests<'a>(
                     wall_clock(origin, Some(request.arrival)),
                     request.work.initial_seats.to_string(),
                     request.work.final_seats.to_string(),
-                    GoDuration(i64::try_from(request.work.additional_latency).unwrap_or(i64::MAX))
-                        .to_string(),
+                    duration::text(i64::try_from(request.work.additional_latency).unwrap_or(i64::MAX)),
                     wall_clock(origin, request.start),
                 ];
                 (row, described)

@@ -1,0 +1,225 @@
+//! The metrics of a dispatcher, by the names of kube-apiserver.
+
+use apf::stats::{DURATION_BOUNDS, Histogram, LevelStats, SchemaStats, Stats};
+use apf::{Dispatcher, Reason};
+
+use crate::text::{Family, Kind, Label, Value};
+
+/// The content type of [`prometheus`].
+pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// The metrics of a dispatcher in the Prometheus text format 0.0.4.
+///
+/// Metrics are sorted by name, series by the values of their labels. A series of a FlowSchema appears with its first request, as in
+/// kube-apiserver. Labels hold names of the configuration only: what users send makes no series.
+///
+/// # Blocking
+///
+/// As [`Dispatcher::stats`]: waits for its turn at each level; admission does not wait for it.
+pub fn prometheus(dispatcher: &Dispatcher) -> String {
+    prometheus_of(&dispatcher.stats())
+}
+
+/// As [`prometheus`], of numbers that were read before.
+pub fn prometheus_of(stats: &Stats) -> String {
+    let mut text = String::new();
+    Writer { stats, text: &mut text }.all();
+    text
+}
+
+const LEVEL: &str = "priority_level";
+const SCHEMA: &str = "flow_schema";
+
+struct Writer<'a> {
+    stats: &'a Stats,
+    text: &'a mut String,
+}
+
+impl<'a> Writer<'a> {
+    /// By name.
+    fn all(&mut self) {
+        self.by_schema(
+            "apiserver_flowcontrol_current_executing_requests",
+            "[BETA] Number of requests in initial (for a WATCH) or any (for a non-WATCH) execution stage in the API Priority and Fairness subsystem",
+            Kind::Gauge,
+            |schema| (schema.dispatched > 0).then_some(schema.executing as f64),
+        );
+        self.by_schema(
+            "apiserver_flowcontrol_current_executing_seats",
+            "[BETA] Concurrency (number of seats) occupied by the currently executing (initial stage for a WATCH, any stage otherwise) requests in the API Priority and Fairness subsystem",
+            Kind::Gauge,
+            |schema| (schema.dispatched > 0).then_some(schema.executing_seats as f64),
+        );
+        self.by_schema(
+            "apiserver_flowcontrol_current_inqueue_requests",
+            "[BETA] Number of requests currently pending in queues of the API Priority and Fairness subsystem",
+            Kind::Gauge,
+            |schema| (schema.arrived > 0).then_some(schema.waiting as f64),
+        );
+        self.by_schema(
+            "apiserver_flowcontrol_current_inqueue_seats",
+            "[ALPHA] Number of seats currently pending in queues of the API Priority and Fairness subsystem",
+            Kind::Gauge,
+            |schema| (schema.arrived > 0).then_some(schema.waiting_seats as f64),
+        );
+        self.by_level(
+            "apiserver_flowcontrol_current_limit_seats",
+            "[ALPHA] current derived number of execution seats available to each priority level",
+            |level| f64::from(level.current_limit),
+        );
+        self.by_level("apiserver_flowcontrol_current_r", "[ALPHA] R(time of last change)", |level| {
+            level.progress.raw() as f64 / 1e8
+        });
+        self.by_level(
+            "apiserver_flowcontrol_demand_seats_average",
+            "[ALPHA] Time-weighted average, over last adjustment period, of demand_seats",
+            |level| level.demand.average,
+        );
+        self.by_level(
+            "apiserver_flowcontrol_demand_seats_high_watermark",
+            "[ALPHA] High watermark, over last adjustment period, of demand_seats",
+            |level| f64::from(level.demand.high_watermark),
+        );
+        self.by_level(
+            "apiserver_flowcontrol_demand_seats_smoothed",
+            "[ALPHA] Smoothed seat demands",
+            |level| level.demand.smoothed,
+        );
+        self.by_level(
+            "apiserver_flowcontrol_demand_seats_stdev",
+            "[ALPHA] Time-weighted standard deviation, over last adjustment period, of demand_seats",
+            |level| level.demand.deviation,
+        );
+        self.by_schema(
+            "apiserver_flowcontrol_dispatched_requests_total",
+            "[BETA] Number of requests executed by API Priority and Fairness subsystem",
+            Kind::Counter,
+            |schema| (schema.dispatched > 0).then_some(schema.dispatched as f64),
+        );
+        self.epoch_advances();
+        self.by_level(
+            "apiserver_flowcontrol_lower_limit_seats",
+            "[ALPHA] Configured lower bound on number of execution seats available to each priority level",
+            |level| f64::from(level.limits.min),
+        );
+        self.by_level(
+            "apiserver_flowcontrol_nominal_limit_seats",
+            "[BETA] Nominal number of execution seats configured for each priority level",
+            |level| f64::from(level.limits.nominal),
+        );
+        self.rejected();
+        self.executions();
+        self.waits();
+        Family {
+            name: "apiserver_flowcontrol_seat_fair_frac",
+            help: "[ALPHA] Fair fraction of server's concurrency to allocate to each priority level that can use it",
+            kind: Kind::Gauge,
+            series: vec![([], Value::Number(self.stats.seat_fair_fraction))],
+        }
+        .write(self.text);
+        self.by_level("apiserver_flowcontrol_target_seats", "[ALPHA] Seat allocation targets", |level| {
+            level.target
+        });
+        self.by_level(
+            "apiserver_flowcontrol_upper_limit_seats",
+            "[ALPHA] Configured upper bound on number of execution seats available to each priority level",
+            |level| f64::from(level.limits.max),
+        );
+    }
+
+    fn by_level(&mut self, name: &'static str, help: &'static str, value: impl Fn(&LevelStats) -> f64) {
+        let series = self.stats.levels.iter();
+        let series = series.map(|level| ([(LEVEL, level.level.as_str())], Value::Number(value(level))));
+        Family { name, help, kind: Kind::Gauge, series: series.collect() }.write(self.text);
+    }
+
+    fn by_schema(
+        &mut self,
+        name: &'static str,
+        help: &'static str,
+        kind: Kind,
+        value: impl Fn(&SchemaStats) -> Option<f64>,
+    ) {
+        let series = self.stats.schemas.iter();
+        let series = series.filter_map(|schema| Some((of(schema), Value::Number(value(schema)?))));
+        Family { name, help, kind, series: series.collect() }.write(self.text);
+    }
+
+    fn epoch_advances(&mut self) {
+        let series = self.stats.levels.iter().flat_map(|level| {
+            let failed = level.counters.failed_epoch_advances;
+            let succeeded = level.counters.epoch_advances.saturating_sub(failed);
+            let series = |success, count: u64| {
+                ([(LEVEL, level.level.as_str()), ("success", success)], Value::Number(count as f64))
+            };
+            [(succeeded, "true"), (failed, "false")]
+                .into_iter()
+                .filter(|(count, _)| *count > 0)
+                .map(move |(count, success)| series(success, count))
+        });
+        Family {
+            name: "apiserver_flowcontrol_epoch_advance_total",
+            help: "[ALPHA] Number of times the queueset's progress meter jumped backward",
+            kind: Kind::Counter,
+            series: series.collect(),
+        }
+        .write(self.text);
+    }
+
+    fn rejected(&mut self) {
+        let reasons = [Reason::QueueFull, Reason::ConcurrencyLimit, Reason::TimeOut, Reason::Cancelled];
+        let series = self.stats.schemas.iter().flat_map(|schema| {
+            reasons.into_iter().filter_map(move |reason| {
+                let count = schema.rejected_for(reason);
+                let [level, name] = of(schema);
+                (count > 0).then(|| ([level, name, ("reason", reason.as_str())], Value::Number(count as f64)))
+            })
+        });
+        Family {
+            name: "apiserver_flowcontrol_rejected_requests_total",
+            help: "[BETA] Number of requests rejected by API Priority and Fairness subsystem",
+            kind: Kind::Counter,
+            series: series.collect(),
+        }
+        .write(self.text);
+    }
+
+    fn executions(&mut self) {
+        let series = self.stats.schemas.iter().filter(|schema| schema.executed.count() > 0).map(|schema| {
+            let [level, name] = of(schema);
+            ([level, name, ("type", "regular")], durations(&schema.executed))
+        });
+        Family {
+            name: "apiserver_flowcontrol_request_execution_seconds",
+            help: "[ALPHA] Duration of initial stage (for a WATCH) or any (for a non-WATCH) stage of request execution in the API Priority and Fairness subsystem",
+            kind: Kind::Histogram,
+            series: series.collect(),
+        }
+        .write(self.text);
+    }
+
+    fn waits(&mut self) {
+        let series = self.stats.schemas.iter().flat_map(|schema| {
+            let [level, name] = of(schema);
+            [("true", &schema.waited), ("false", &schema.waited_in_vain)]
+                .into_iter()
+                .filter(|(_, waits)| waits.count() > 0)
+                .map(move |(execute, waits)| ([level, name, ("execute", execute)], durations(waits)))
+        });
+        Family {
+            name: "apiserver_flowcontrol_request_wait_duration_seconds",
+            help: "[BETA] Length of time a request spent waiting in its queue",
+            kind: Kind::Histogram,
+            series: series.collect(),
+        }
+        .write(self.text);
+    }
+}
+
+fn of(schema: &SchemaStats) -> [Label<'_>; 2] {
+    [(LEVEL, &schema.level), (SCHEMA, &schema.schema)]
+}
+
+fn durations(histogram: &Histogram) -> Value<'_> {
+    Value::Buckets { bounds: &DURATION_BOUNDS, counts: &histogram.counts, sum: histogram.sum }
+}
