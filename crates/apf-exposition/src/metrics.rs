@@ -1,6 +1,6 @@
 //! The metrics of a dispatcher, by the names of kube-apiserver.
 
-use apf::stats::{DURATION_BOUNDS, Histogram, LevelStats, SchemaStats, Stats};
+use apf::stats::{DURATION_BOUNDS, Histogram, LevelStats, SEAT_BOUNDS, SchemaStats, Stats};
 use apf::{Dispatcher, Reason};
 
 use crate::text::{Family, Kind, Label, Value};
@@ -48,19 +48,19 @@ impl<'a> Writer<'a> {
             "apiserver_flowcontrol_current_executing_seats",
             "[BETA] Concurrency (number of seats) occupied by the currently executing (initial stage for a WATCH, any stage otherwise) requests in the API Priority and Fairness subsystem",
             Kind::Gauge,
-            |schema| (schema.dispatched > 0).then_some(schema.executing_seats as f64),
+            |schema| (schema.dispatched > 0).then_some(schema.executing_seats as f64 + schema.lingering_seats as f64),
         );
         self.by_schema(
             "apiserver_flowcontrol_current_inqueue_requests",
             "[BETA] Number of requests currently pending in queues of the API Priority and Fairness subsystem",
             Kind::Gauge,
-            |schema| (schema.arrived > 0).then_some(schema.waiting as f64),
+            |schema| was_queued(schema).then_some(schema.waiting as f64),
         );
         self.by_schema(
             "apiserver_flowcontrol_current_inqueue_seats",
             "[ALPHA] Number of seats currently pending in queues of the API Priority and Fairness subsystem",
             Kind::Gauge,
-            |schema| (schema.arrived > 0).then_some(schema.waiting_seats as f64),
+            |schema| was_queued(schema).then_some(schema.waiting_seats as f64),
         );
         self.by_level(
             "apiserver_flowcontrol_current_limit_seats",
@@ -68,7 +68,7 @@ impl<'a> Writer<'a> {
             |level| f64::from(level.current_limit),
         );
         self.by_level("apiserver_flowcontrol_current_r", "[ALPHA] R(time of last change)", |level| {
-            level.progress.raw() as f64 / 1e8
+            level.progress.as_f64()
         });
         self.by_level(
             "apiserver_flowcontrol_demand_seats_average",
@@ -102,12 +102,23 @@ impl<'a> Writer<'a> {
             "[ALPHA] Configured lower bound on number of execution seats available to each priority level",
             |level| f64::from(level.limits.min),
         );
+        self.bounds(
+            "apiserver_flowcontrol_next_discounted_s_bounds",
+            "[ALPHA] min and max, over queues, of S(oldest waiting request in queue) - estimated work in progress",
+            |level| level.next_discounted_s_bounds,
+        );
+        self.bounds(
+            "apiserver_flowcontrol_next_s_bounds",
+            "[ALPHA] min and max, over queues, of S(oldest waiting request in queue)",
+            |level| level.next_s_bounds,
+        );
         self.by_level(
             "apiserver_flowcontrol_nominal_limit_seats",
             "[BETA] Nominal number of execution seats configured for each priority level",
             |level| f64::from(level.limits.nominal),
         );
         self.rejected();
+        self.no_accommodation();
         self.executions();
         self.waits();
         Family {
@@ -125,6 +136,7 @@ impl<'a> Writer<'a> {
             "[ALPHA] Configured upper bound on number of execution seats available to each priority level",
             |level| f64::from(level.limits.max),
         );
+        self.estimates();
     }
 
     fn by_level(&mut self, name: &'static str, help: &'static str, value: impl Fn(&LevelStats) -> f64) {
@@ -143,6 +155,21 @@ impl<'a> Writer<'a> {
         let series = self.stats.schemas.iter();
         let series = series.filter_map(|schema| Some((of(schema), Value::Number(value(schema)?))));
         Family { name, help, kind, series: series.collect() }.write(self.text);
+    }
+
+    fn bounds(
+        &mut self,
+        name: &'static str,
+        help: &'static str,
+        value: impl Fn(&LevelStats) -> Option<[f64; 2]>,
+    ) {
+        let series = self.stats.levels.iter().filter_map(|level| {
+            let [min, max] = value(level)?;
+            let series =
+                |bound, value| ([(LEVEL, level.level.as_str()), ("bound", bound)], Value::Number(value));
+            Some([series("min", min), series("max", max)])
+        });
+        Family { name, help, kind: Kind::Gauge, series: series.flatten().collect() }.write(self.text);
     }
 
     fn epoch_advances(&mut self) {
@@ -184,10 +211,29 @@ impl<'a> Writer<'a> {
         .write(self.text);
     }
 
+    /// The level knows whose turn it was by a number; the schema is left empty, which sums by level do not notice.
+    fn no_accommodation(&mut self) {
+        let series = self.stats.levels.iter().filter(|level| level.counters.no_accommodation > 0);
+        let series = series.map(|level| {
+            let count = level.counters.no_accommodation as f64;
+            ([(LEVEL, level.level.as_str()), (SCHEMA, "")], Value::Number(count))
+        });
+        Family {
+            name: "apiserver_flowcontrol_request_dispatch_no_accommodation_total",
+            help: "[ALPHA] Number of times a dispatch attempt resulted in a non accommodation due to lack of available seats",
+            kind: Kind::Counter,
+            series: series.collect(),
+        }
+        .write(self.text);
+    }
+
     fn executions(&mut self) {
-        let series = self.stats.schemas.iter().filter(|schema| schema.executed.count() > 0).map(|schema| {
+        let series = self.stats.schemas.iter().flat_map(|schema| {
             let [level, name] = of(schema);
-            ([level, name, ("type", "regular")], durations(&schema.executed))
+            [("regular", &schema.executed), ("watch", &schema.watched)]
+                .into_iter()
+                .filter(|(_, executions)| executions.count() > 0)
+                .map(move |(kind, executions)| ([level, name, ("type", kind)], durations(executions)))
         });
         Family {
             name: "apiserver_flowcontrol_request_execution_seconds",
@@ -198,8 +244,23 @@ impl<'a> Writer<'a> {
         .write(self.text);
     }
 
+    fn estimates(&mut self) {
+        let series = self.stats.schemas.iter().filter(|schema| schema.arrived > 0).map(|schema| {
+            let Histogram { counts, sum } = &schema.estimated;
+            (of(schema), Value::Buckets { bounds: &SEAT_BOUNDS, counts, sum: *sum })
+        });
+        Family {
+            name: "apiserver_flowcontrol_work_estimated_seats",
+            help: "[ALPHA] Number of estimated seats (maximum of initial and final seats) associated with requests in API Priority and Fairness",
+            kind: Kind::Histogram,
+            series: series.collect(),
+        }
+        .write(self.text);
+    }
+
     fn waits(&mut self) {
-        let series = self.stats.schemas.iter().flat_map(|schema| {
+        let limited = self.stats.schemas.iter().filter(|schema| !schema.exempt);
+        let series = limited.flat_map(|schema| {
             let [level, name] = of(schema);
             [("true", &schema.waited), ("false", &schema.waited_in_vain)]
                 .into_iter()
@@ -214,6 +275,15 @@ impl<'a> Writer<'a> {
         }
         .write(self.text);
     }
+}
+
+/// Whether the reference has had a request of it in a queue: there also those pass through one that start at once.
+fn was_queued(schema: &SchemaStats) -> bool {
+    let enqueued =
+        if schema.queues { schema.dispatched } else { schema.waited.count() - schema.waited.counts[0] };
+    enqueued > 0
+        || schema.waiting > 0
+        || schema.rejected_for(Reason::TimeOut) + schema.rejected_for(Reason::Cancelled) > 0
 }
 
 fn of(schema: &SchemaStats) -> [Label<'_>; 2] {

@@ -80,8 +80,11 @@ impl Flow {
 pub(crate) struct Admitted {
     pub(crate) flow: Flow,
     pub(crate) seats: u64,
+    /// How long its seats are held after its end.
+    pub(crate) latency: u64,
     pub(crate) arrival: u64,
     pub(crate) start: u64,
+    pub(crate) watch: bool,
 }
 
 /// A request, as its caller describes it.
@@ -129,8 +132,10 @@ pub(crate) enum Begun {
 pub(crate) struct Waiting {
     pub(crate) flow: Flow,
     pub(crate) wanted: u64,
+    pub(crate) latency: u64,
     pub(crate) arrival: u64,
     pub(crate) deadline: u64,
+    pub(crate) watch: bool,
     pub(crate) ticket: Ticket,
 }
 
@@ -138,13 +143,15 @@ pub(crate) struct Waiting {
 struct Wait {
     flow: Flow,
     wanted: u64,
+    latency: u64,
     arrival: u64,
+    watch: bool,
 }
 
 impl Waiting {
     fn apart(self) -> (Wait, Ticket) {
-        let Self { flow, wanted, arrival, ticket, .. } = self;
-        (Wait { flow, wanted, arrival }, ticket)
+        let Self { flow, wanted, latency, arrival, watch, ticket, .. } = self;
+        (Wait { flow, wanted, latency, arrival, watch }, ticket)
     }
 }
 
@@ -181,21 +188,25 @@ impl Engine {
             let started =
                 if may_wait { level.gate.start(now, asked) } else { level.gate.try_start(now, asked) };
             let wanted = request.work.max_seats();
+            let watch = request.attributes.verb == "watch";
             return match started {
                 Started::Running(ticket) => {
                     self.note(flow, &ticket, request, classified.distinguisher);
-                    let seats = level.gate.request(&ticket).map_or(wanted, |r| r.work.max_seats());
-                    self.count(flow, |counters| counters.admitted(seats as i64));
-                    Ok(Begun::Running(Admitted { flow, seats, arrival: now, start: now }, ticket))
+                    let work = level.gate.request(&ticket).map_or(request.work, |granted| granted.work);
+                    let (seats, latency) = (work.max_seats(), work.additional_latency);
+                    self.count(flow, |counters| counters.admitted(wanted, seats));
+                    let admitted = Admitted { flow, seats, latency, arrival: now, start: now, watch };
+                    Ok(Begun::Running(admitted, ticket))
                 }
                 Started::Pending(ticket) => {
                     self.note(flow, &ticket, request, classified.distinguisher);
-                    self.count(flow, |counters| counters.queued(wanted as i64));
+                    self.count(flow, |counters| counters.queued(wanted));
                     let own = request.wait_limit.map_or(u64::MAX, nanoseconds);
                     let limit =
                         self.wait_limits.get(&*level.name).copied().unwrap_or(self.wait_limit).min(own);
                     let deadline = now.saturating_add(limit);
-                    let waiting = Waiting { flow, wanted, arrival: now, deadline, ticket };
+                    let latency = request.work.additional_latency;
+                    let waiting = Waiting { flow, wanted, latency, arrival: now, deadline, watch, ticket };
                     if self.is_forked() {
                         self.abandon(waiting);
                         return Err(AdmitError::Forked);
@@ -203,7 +214,7 @@ impl Engine {
                     Ok(Begun::Waiting(waiting))
                 }
                 Started::Refused(reason) => {
-                    self.count(flow, |counters| counters.refused(reason));
+                    self.count(flow, |counters| counters.refused(wanted, reason));
                     Err(self.rejected(flow, reason, now))
                 }
                 // The snapshot was changed before the level was retired: the next look finds another level.
@@ -244,36 +255,38 @@ impl Engine {
                 if let Some(level) = self.level(flow) {
                     level.gate.forget(ticket);
                 }
-                self.count(flow, |c| c.left(wanted as i64, reason, now.saturating_sub(arrival)));
+                self.count(flow, |c| c.left(wanted, reason, now.saturating_sub(arrival)));
                 Err(self.rejected(flow, reason, now))
             }
         }
     }
 
     fn granted(&self, wait: &Wait, ticket: Ticket, now: u64) -> (Admitted, Ticket) {
-        let Wait { flow, wanted, arrival } = *wait;
-        let seats = self
-            .level(flow)
-            .and_then(|level| level.gate.request(&ticket))
-            .map_or(wanted, |request| request.work.max_seats());
-        self.count(flow, |c| c.dispatched(wanted as i64, seats as i64, now.saturating_sub(arrival)));
-        (Admitted { flow, seats, arrival, start: now }, ticket)
+        let Wait { flow, wanted, latency, arrival, watch } = *wait;
+        let granted = self.level(flow).and_then(|level| level.gate.request(&ticket));
+        let (seats, latency) = granted
+            .map_or((wanted, latency), |request| (request.work.max_seats(), request.work.additional_latency));
+        // The reference takes out the clipped width, and so leaves the rest in for ever.
+        let counted = if self.mode == Mode::Exact { seats } else { wanted };
+        self.count(flow, |c| c.dispatched(counted, seats, now.saturating_sub(arrival)));
+        (Admitted { flow, seats, latency, arrival, start: now, watch }, ticket)
     }
 
     /// A waiting request gives up. `Ok` when it had been granted.
     pub(crate) fn withdraw(&self, waiting: Waiting, cause: Cause) -> Result<(Admitted, Ticket), AdmitError> {
         let now = self.clock.now();
         let Some(level) = self.level(waiting.flow) else { return Err(AdmitError::OutOfMemory) };
-        let (Wait { flow, wanted, arrival }, ticket) = waiting.apart();
+        let (wait, ticket) = waiting.apart();
+        let Wait { flow, wanted, arrival, .. } = wait;
         self.forget_details(flow, &ticket);
         let reason = match level.gate.cancel(now, ticket, cause) {
             Withdrawn::Running(ticket) => {
-                return Ok(self.granted(&Wait { flow, wanted, arrival }, ticket, now));
+                return Ok(self.granted(&wait, ticket, now));
             }
             Withdrawn::Refused(reason) => reason,
             Withdrawn::Gone => self.departure(cause),
         };
-        self.count(flow, |c| c.left(wanted as i64, reason, now.saturating_sub(arrival)));
+        self.count(flow, |c| c.left(wanted, reason, now.saturating_sub(arrival)));
         Err(self.rejected(flow, reason, now))
     }
 
@@ -281,7 +294,7 @@ impl Engine {
     pub(crate) fn abandon(&self, waiting: Waiting) {
         let now = self.clock.now();
         let Some(level) = self.level(waiting.flow) else { return };
-        let (Wait { flow, wanted, arrival }, ticket) = waiting.apart();
+        let (Wait { flow, wanted, arrival, .. }, ticket) = waiting.apart();
         self.forget_details(flow, &ticket);
         let reason = match level.gate.cancel(now, ticket, Cause::Caller) {
             Withdrawn::Running(ticket) => {
@@ -291,7 +304,7 @@ impl Engine {
             Withdrawn::Refused(reason) => reason,
             Withdrawn::Gone => self.departure(Cause::Caller),
         };
-        self.count(flow, |c| c.left(wanted as i64, reason, now.saturating_sub(arrival)));
+        self.count(flow, |c| c.left(wanted, reason, now.saturating_sub(arrival)));
     }
 
     /// The reason of a request that left its queue: always `time-out` in the exact mode, as in the reference.
@@ -307,7 +320,13 @@ impl Engine {
             level.gate.finish(now, ticket);
         }
         let executed = now.saturating_sub(admitted.start);
-        self.count(admitted.flow, |c| c.finished(admitted.seats as i64, executed));
+        let Admitted { flow, seats, latency, watch, .. } = *admitted;
+        self.count(flow, |counters| {
+            counters.finished(seats, executed, watch);
+            if latency > 0 {
+                counters.lingers(now, now.saturating_add(latency), seats);
+            }
+        });
     }
 
     fn count(&self, flow: Flow, with: impl FnOnce(&Counters)) {

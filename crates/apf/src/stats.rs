@@ -1,8 +1,9 @@
 //! The dispatcher's numbers, as values. Prometheus and the like are adapters.
 
 pub use apf_core::{Counters, DemandStats, LevelLimits, SeatSeconds};
+use apf_core::{Level, Mode, Queuing};
 
-pub use crate::counters::{DURATION_BOUNDS, Histogram, SchemaStats};
+pub use crate::counters::{DURATION_BOUNDS, Histogram, SEAT_BOUNDS, SchemaStats};
 use crate::engine::Engine;
 
 /// One priority level. The names of the metrics are in brackets.
@@ -30,12 +31,62 @@ pub struct LevelStats {
     pub seat_utilization: f64,
     /// `current_r`.
     pub progress: SeatSeconds,
+    /// Least and greatest virtual start of the next request, over the queues that hold one; seat-seconds (`next_s_bounds`).
+    pub next_s_bounds: Option<[f64; 2]>,
+    /// The same, less 3 ms of work for each seat in use by requests of the queue (`next_discounted_s_bounds`).
+    pub next_discounted_s_bounds: Option<[f64; 2]>,
     /// What the level's core has counted.
     pub counters: Counters,
     /// What a refused caller is told, seconds.
     pub retry_after: u64,
     /// Whether it has been removed and is running empty.
     pub quiescing: bool,
+}
+
+/// What is read of a level in its turn among the events.
+struct Seen {
+    requests_waiting: u64,
+    seats_waiting: u64,
+    requests_executing: u64,
+    seats_in_use: u64,
+    progress: SeatSeconds,
+    next_s_bounds: Option<[f64; 2]>,
+    next_discounted_s_bounds: Option<[f64; 2]>,
+    counters: Counters,
+}
+
+/// Service time that a request in progress is taken to need, nanoseconds (KEP-1040).
+const GUESSED_SERVICE_TIME: i64 = 3_000_000;
+/// Units of [`SeatSeconds`] in a seat-second.
+const UNITS: f64 = 1e8;
+
+impl Seen {
+    fn of(level: &Level) -> Self {
+        let bounds = |discount: &dyn Fn(u64) -> SeatSeconds| {
+            if level.requests_waiting() == 0 {
+                return None;
+            }
+            let occupied = level.queues().filter(|queue| queue.waiting > 0);
+            let starts = occupied.map(|queue| {
+                let start = i128::from(queue.next_dispatch_r.raw());
+                (start - i128::from(discount(queue.seats_in_use).raw())) as f64 / UNITS
+            });
+            starts.fold(None, |bounds: Option<[f64; 2]>, start| {
+                let [min, max] = bounds.unwrap_or([start; 2]);
+                Some([min.min(start), max.max(start)])
+            })
+        };
+        Self {
+            requests_waiting: level.requests_waiting(),
+            seats_waiting: level.seats_waiting(),
+            requests_executing: level.requests_executing(),
+            seats_in_use: level.seats_in_use(),
+            progress: level.progress(),
+            next_s_bounds: bounds(&|_| SeatSeconds::ZERO),
+            next_discounted_s_bounds: bounds(&|seats| SeatSeconds::work(seats as f64, GUESSED_SERVICE_TIME)),
+            counters: level.counters(),
+        }
+    }
 }
 
 /// A dispatcher's numbers.
@@ -59,21 +110,10 @@ impl Stats {
         let mut levels = Vec::with_capacity(states.len());
         for (level, state) in states {
             let Some(slot) = engine.levels.get(state.slot) else { continue };
-            let seen = slot.control(now, |held| {
+            let Some(seen) = slot.control(now, |held| {
                 held.tick();
-                let level = held.level();
-                (
-                    level.requests_waiting(),
-                    level.seats_waiting(),
-                    level.requests_executing(),
-                    level.seats_in_use(),
-                    level.progress(),
-                    level.counters(),
-                )
-            });
-            let Some((requests_waiting, seats_waiting, requests_executing, seats_in_use, progress, counters)) =
-                seen
-            else {
+                Seen::of(held.level())
+            }) else {
                 continue; // it has been retired
             };
             let tenth = (f64::from(engine.server_limit) / 10.0).round().max(1.0);
@@ -84,28 +124,55 @@ impl Stats {
                 current_limit: state.current,
                 target: state.target,
                 demand: state.stats,
-                requests_waiting,
-                seats_waiting,
-                requests_executing,
-                seats_in_use,
-                seat_utilization: seats_in_use as f64 / denominator,
-                progress,
-                counters,
+                requests_waiting: seen.requests_waiting,
+                seats_waiting: seen.seats_waiting,
+                requests_executing: seen.requests_executing,
+                seats_in_use: seen.seats_in_use,
+                seat_utilization: seen.seats_in_use as f64 / denominator,
+                progress: seen.progress,
+                next_s_bounds: seen.next_s_bounds,
+                next_discounted_s_bounds: seen.next_discounted_s_bounds,
+                counters: seen.counters,
                 retry_after: slot.retry_after.seconds(),
                 quiescing: state.quiescing,
             });
         }
-        let mut schemas: Vec<SchemaStats> = engine
-            .schemas
-            .iter()
-            .map(|slot| {
-                slot.counters.read(&slot.name, engine.levels.get(slot.level).map_or("", |level| &level.name))
-            })
-            .collect();
-        schemas.sort_by(|a, b| (&a.level, &a.schema).cmp(&(&b.level, &b.schema)));
+        let schemas = Self::schemas(engine, now);
         let seat_fair_fraction =
             f64::from_bits(engine.fair_fraction.load(std::sync::atomic::Ordering::Relaxed));
         Self { levels, schemas, seat_fair_fraction }
+    }
+
+    /// Those of one name are one: a level that went and came back goes on counting, as the reference's metrics do.
+    fn schemas(engine: &Engine, now: u64) -> Vec<SchemaStats> {
+        let snapshot = engine.snapshot.load();
+        let plan = &snapshot.plan;
+        let queuing =
+            |level: &str| plan.levels().get(plan.level_index(level)?).map(|planned| planned.queuing);
+        let mut read: Vec<SchemaStats> = engine
+            .schemas
+            .iter()
+            .map(|slot| {
+                let level = engine.levels.get(slot.level).map_or("", |level| &level.name);
+                let queuing = queuing(level);
+                SchemaStats {
+                    schema: slot.name.as_ref().to_owned(),
+                    level: level.to_owned(),
+                    exempt: queuing == Some(Queuing::Exempt),
+                    queues: matches!(queuing, Some(Queuing::Queue { .. })),
+                    ..slot.counters.read(engine.mode == Mode::Exact, now)
+                }
+            })
+            .collect();
+        read.sort_by(|a, b| (&a.level, &a.schema).cmp(&(&b.level, &b.schema)));
+        let mut schemas: Vec<SchemaStats> = Vec::with_capacity(read.len());
+        for stats in read {
+            match schemas.last_mut().filter(|last| last.level == stats.level && last.schema == stats.schema) {
+                Some(last) => last.add(&stats),
+                None => schemas.push(stats),
+            }
+        }
+        schemas
     }
 
     /// The numbers of one level.
