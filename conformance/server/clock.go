@@ -39,16 +39,24 @@ func (c *stepClock) EventAfterTime(f eventclock.EventFunc, t time.Time) {
 
 // advance moves to t, stopping at each due event on the way. It does not go back.
 func (c *stepClock) advance(t time.Time) {
-	for len(c.due) > 0 && !c.due[0].at.After(t) {
-		event := heap.Pop(&c.due).(dueEvent)
-		if event.at.After(c.now) {
-			c.now = event.at
-		}
-		event.run(c.now)
+	for c.runDue(t) {
 	}
 	if t.After(c.now) {
 		c.now = t
 	}
+}
+
+// runDue moves to the first event that is due by t, if there is one, and runs it.
+func (c *stepClock) runDue(t time.Time) bool {
+	if len(c.due) == 0 || c.due[0].at.After(t) {
+		return false
+	}
+	event := heap.Pop(&c.due).(dueEvent)
+	if event.at.After(c.now) {
+		c.now = event.at
+	}
+	event.run(c.now)
+	return true
 }
 
 type dueEvent struct {

@@ -1,5 +1,6 @@
 // Command server-reference runs cases through the API Priority and Fairness controller of
-// k8s.io/apiserver and writes what it did: one case a line in, one result a line out.
+// k8s.io/apiserver and writes what it did: one case a line in, one result a line out. With
+// -exposition it runs one case and writes what a server's debug dumps and metrics show of it.
 package main
 
 import (
@@ -25,7 +26,13 @@ func main() {
 		}
 	}
 	klog.SetOutput(io.Discard)
-	if err := serve(os.Stdin, os.Stdout); err != nil {
+	shows := flag.Bool("exposition", false, "prints the dumps and metrics of one case")
+	flag.Parse()
+	run := serve
+	if *shows {
+		run = expose
+	}
+	if err := run(os.Stdin, os.Stdout); err != nil {
 		fatal(err)
 	}
 }

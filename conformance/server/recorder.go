@@ -17,6 +17,8 @@ type recorder struct {
 	classifyOnly bool
 	flowHash     uint64
 	hand         []int
+	// entered is told of each request that a queue set has answered, nil for one that it refused, where somebody listens.
+	entered chan fq.Request
 }
 
 var _ fq.QueueSetFactory = (*recorder)(nil)
@@ -61,7 +63,11 @@ func (s *recordingSet) StartRequest(ctx context.Context, width *fcrequest.WorkEs
 	if s.recorder.classifyOnly {
 		return nil, false
 	}
-	return s.QueueSet.StartRequest(ctx, width, flowHash, distinguisher, schema, descr1, descr2, note)
+	req, idle := s.QueueSet.StartRequest(ctx, width, flowHash, distinguisher, schema, descr1, descr2, note)
+	if s.recorder.entered != nil {
+		s.recorder.entered <- req
+	}
+	return req, idle
 }
 
 func (s *recordingSet) Dump(details bool) debug.QueueSetDump { return s.QueueSet.Dump(details) }

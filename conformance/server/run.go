@@ -7,11 +7,7 @@ import (
 	"time"
 
 	flowcontrol "k8s.io/api/flowcontrol/v1"
-	"k8s.io/apiserver/pkg/authentication/user"
-	"k8s.io/apiserver/pkg/endpoints/request"
-	fc "k8s.io/apiserver/pkg/util/flowcontrol"
 	fq "k8s.io/apiserver/pkg/util/flowcontrol/fairqueuing"
-	fcrequest "k8s.io/apiserver/pkg/util/flowcontrol/request"
 	"k8s.io/client-go/kubernetes"
 )
 
@@ -93,37 +89,14 @@ func (s *server) digest() *configState {
 }
 
 func (s *server) start(ctx context.Context, step step, classifyOnly bool) (class, fq.Request) {
-	attributes := step.Request
-	digest := fc.RequestDigest{
-		RequestInfo: &request.RequestInfo{
-			IsResourceRequest: attributes.IsResource,
-			Path:              attributes.Path,
-			Verb:              attributes.Verb,
-			APIGroup:          attributes.APIGroup,
-			Namespace:         attributes.Namespace,
-			Resource:          attributes.Resource,
-			Subresource:       attributes.Subresource,
-		},
-		User: &user.DefaultInfo{Name: attributes.User, Groups: attributes.Groups},
-	}
 	var found class
 	note := func(schema *flowcontrol.FlowSchema, level *flowcontrol.PriorityLevelConfiguration, distinguisher string) {
 		found.Schema, found.SchemaUID = schema.Name, string(schema.UID)
 		found.Level, found.LevelUID = level.Name, string(level.UID)
 		found.Distinguisher = distinguisher
 	}
-	estimate := func() fcrequest.WorkEstimate {
-		if step.Work == nil {
-			return fcrequest.WorkEstimate{InitialSeats: 1}
-		}
-		return fcrequest.WorkEstimate{
-			InitialSeats:      step.Work.InitialSeats,
-			FinalSeats:        step.Work.FinalSeats,
-			AdditionalLatency: time.Duration(step.Work.AdditionalLatency),
-		}
-	}
 	s.recorder.classifyOnly = classifyOnly
-	_, _, _, req, _ := startRequest(s.pointer, ctx, digest, note, estimate, func(bool) {})
+	_, _, _, req, _ := startRequest(s.pointer, ctx, step.Request.digest(), note, step.estimate, func(bool) {})
 	found.FlowHash, found.Hand = s.recorder.flowHash, s.recorder.hand
 	return found, req
 }

@@ -1,7 +1,13 @@
 package main
 
 import (
+	"time"
+
 	flowcontrol "k8s.io/api/flowcontrol/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	fc "k8s.io/apiserver/pkg/util/flowcontrol"
+	fcrequest "k8s.io/apiserver/pkg/util/flowcontrol/request"
 )
 
 // testCase is one line of input: a server, and what happens to it.
@@ -36,6 +42,26 @@ type attributes struct {
 	Namespace   string   `json:"namespace"`
 	Resource    string   `json:"resource"`
 	Subresource string   `json:"subresource"`
+	// What only the dumps show.
+	APIVersion string `json:"apiVersion,omitempty"`
+	Name       string `json:"name,omitempty"`
+}
+
+func (a *attributes) digest() fc.RequestDigest {
+	return fc.RequestDigest{
+		RequestInfo: &request.RequestInfo{
+			IsResourceRequest: a.IsResource,
+			Path:              a.Path,
+			Verb:              a.Verb,
+			APIGroup:          a.APIGroup,
+			APIVersion:        a.APIVersion,
+			Namespace:         a.Namespace,
+			Resource:          a.Resource,
+			Subresource:       a.Subresource,
+			Name:              a.Name,
+		},
+		User: &user.DefaultInfo{Name: a.User, Groups: a.Groups},
+	}
 }
 
 type workEstimate struct {
@@ -43,6 +69,18 @@ type workEstimate struct {
 	FinalSeats   uint64 `json:"finalSeats"`
 	// AdditionalLatency is in nanoseconds.
 	AdditionalLatency int64 `json:"additionalLatency"`
+}
+
+// estimate is one seat for a step without work.
+func (s *step) estimate() fcrequest.WorkEstimate {
+	if s.Work == nil {
+		return fcrequest.WorkEstimate{InitialSeats: 1}
+	}
+	return fcrequest.WorkEstimate{
+		InitialSeats:      s.Work.InitialSeats,
+		FinalSeats:        s.Work.FinalSeats,
+		AdditionalLatency: time.Duration(s.Work.AdditionalLatency),
+	}
 }
 
 // caseResult is one line of output: an answer for each step.

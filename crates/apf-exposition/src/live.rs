@@ -66,11 +66,32 @@ fn described(kept: &RequestDetails) -> Described {
         distinguisher: kept.distinguisher.clone(),
         user: kept.user.clone(),
         verb: kept.verb.clone(),
-        path: kept.path.clone(),
+        path: path(kept),
         namespace: kept.namespace.clone(),
         name: kept.name.clone(),
         api_version: kept.api_version.clone(),
         resource: kept.resource.clone(),
         subresource: kept.subresource.clone(),
     }
+}
+
+/// The path of the URL: of a request for a resource put together from what it asks for, where its API version is known.
+fn path(kept: &RequestDetails) -> String {
+    if kept.resource.is_empty() || kept.api_version.is_empty() {
+        return kept.path.clone();
+    }
+    let mut path = String::from(if kept.api_version.contains('/') { "/apis" } else { "/api" });
+    // A namespace counts as being in itself.
+    let namespace = if kept.resource == "namespaces" { "" } else { &kept.namespace };
+    // Lists have a name where they select an object by its name: that is in the query.
+    let of_all =
+        kept.subresource.is_empty() && matches!(kept.verb.as_str(), "list" | "watch" | "deletecollection");
+    let name = if of_all { "" } else { &kept.name };
+    let namespaces = if namespace.is_empty() { "" } else { "namespaces" };
+    let parts = [&kept.api_version, namespaces, namespace, &kept.resource, name, &kept.subresource];
+    for part in parts.into_iter().filter(|part| !part.is_empty()) {
+        path.push('/');
+        path.push_str(part);
+    }
+    path
 }

@@ -177,7 +177,9 @@ fn joined(row: [String; 10], details: [String; 8]) -> [String; 18] {
 fn level_requests(level: &Level) -> impl Iterator<Item = (Option<usize>, RequestView)> {
     let mut executing: Vec<RequestView> =
         level.requests().filter(|request| request.state == RequestState::Executing).collect();
-    executing.sort_by_key(|request| (request.queue.is_none(), request.queue, request.start, request.token));
+    executing.sort_by_key(|request| {
+        (request.queue.is_none(), request.queue, request.start, request.arrival, request.token)
+    });
     let mut ordered = Vec::new();
     let mut executing = executing.into_iter().peekable();
     for queue in level.queues() {

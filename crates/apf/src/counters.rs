@@ -275,13 +275,18 @@ impl Counters {
         shard.waiting_seats.fetch_add(wanted as i64, Ordering::Relaxed);
     }
 
-    /// A waiting request began to execute on `seats`; `counted` were counted as waiting.
-    pub(crate) fn dispatched(&self, counted: u64, seats: u64, waited: u64) {
+    /// A waiting request began to execute, on `seats` seats after it wanted `wanted`.
+    pub(crate) fn dispatched(&self, wanted: u64, seats: u64, waited: u64) {
         let shard = self.shard();
         shard.waiting.fetch_sub(1, Ordering::Relaxed);
-        shard.waiting_seats.fetch_sub(counted as i64, Ordering::Relaxed);
+        shard.waiting_seats.fetch_sub(wanted as i64, Ordering::Relaxed);
         shard.waited.observe(&BOUNDS_NS, waited);
         shard.started_seats.fetch_add(seats, Ordering::Relaxed);
+    }
+
+    /// Seats go on counting as waiting.
+    pub(crate) fn clipped(&self, seats: u64) {
+        self.shard().waiting_seats.fetch_add(seats as i64, Ordering::Relaxed);
     }
 
     /// A waiting request left.

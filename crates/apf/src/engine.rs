@@ -195,6 +195,7 @@ impl Engine {
                     let work = level.gate.request(&ticket).map_or(request.work, |granted| granted.work);
                     let (seats, latency) = (work.max_seats(), work.additional_latency);
                     self.count(flow, |counters| counters.admitted(wanted, seats));
+                    self.count_clipped(flow, wanted, seats);
                     let admitted = Admitted { flow, seats, latency, arrival: now, start: now, watch };
                     Ok(Begun::Running(admitted, ticket))
                 }
@@ -266,9 +267,8 @@ impl Engine {
         let granted = self.level(flow).and_then(|level| level.gate.request(&ticket));
         let (seats, latency) = granted
             .map_or((wanted, latency), |request| (request.work.max_seats(), request.work.additional_latency));
-        // The reference takes out the clipped width, and so leaves the rest in for ever.
-        let counted = if self.mode == Mode::Exact { seats } else { wanted };
-        self.count(flow, |c| c.dispatched(counted, seats, now.saturating_sub(arrival)));
+        self.count(flow, |c| c.dispatched(wanted, seats, now.saturating_sub(arrival)));
+        self.count_clipped(flow, wanted, seats);
         (Admitted { flow, seats, latency, arrival, start: now, watch }, ticket)
     }
 
@@ -332,6 +332,13 @@ impl Engine {
     fn count(&self, flow: Flow, with: impl FnOnce(&Counters)) {
         if let Some(counters) = self.counters(flow) {
             with(counters);
+        }
+    }
+
+    /// The reference takes the clipped width of a request out of its queue, and so leaves the rest in for ever.
+    fn count_clipped(&self, flow: Flow, wanted: u64, seats: u64) {
+        if seats < wanted && self.mode == Mode::Exact {
+            self.count(flow, |counters| counters.clipped(wanted.wrapping_sub(seats)));
         }
     }
 
