@@ -5,7 +5,7 @@
 //! takes it or, once that is empty, sends it back to be classified again.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use apf_config::Objects;
@@ -17,6 +17,9 @@ use crate::level::LevelSlot;
 
 /// Time between adjustments, nanoseconds (KEP-1040).
 pub(crate) const ADJUSTMENT_PERIOD: u64 = 10_000_000_000;
+
+/// The number of the next snapshot of any dispatcher.
+static GENERATIONS: AtomicU64 = AtomicU64::new(1);
 
 /// What only configuration and adjustment touch.
 #[derive(Debug, Default)]
@@ -85,6 +88,7 @@ impl Engine {
             })
             .collect();
         self.snapshot.store(Arc::new(Snapshot { plan, flows }));
+        self.generation.store(GENERATIONS.fetch_add(1, Ordering::Relaxed), Ordering::Release);
 
         for (name, before) in &configuration.levels {
             if levels.get(name).is_none_or(|state| state.quiescing)

@@ -16,7 +16,7 @@ use crate::arena::Arena;
 use crate::clock::Clock;
 use crate::configure::{ADJUSTMENT_PERIOD, Configuration};
 use crate::details::{Details, LevelCopy};
-use crate::engine::{Begun, Engine, Request, Snapshot};
+use crate::engine::{Begun, Engine, EngineRef, Request, Snapshot};
 use crate::permit::{AnyPermit, OwnedPermit, Permit};
 use crate::rejected::AdmitError;
 use crate::stats::Stats;
@@ -167,6 +167,7 @@ impl Builder {
             levels: Arena::new(),
             schemas: Arena::new(),
             snapshot: ArcSwap::from_pointee(Snapshot { plan: empty, flows: Vec::new() }),
+            generation: AtomicU64::new(0),
             configuration: Mutex::new(Configuration::default()),
             timers: Arc::new(Timers::default()),
             details: self.keep_details.then(Details::default),
@@ -195,6 +196,16 @@ fn serve(timers: &Timers, clock: &Clock, engine: &Weak<Engine>) {
     }
 }
 
+fn try_admit<E: EngineRef>(engine: E, request: &Request<'_>) -> Result<AnyPermit<E>, AdmitError> {
+    match engine.begin(request, false)? {
+        Begun::Running(admitted, ticket) => Ok(AnyPermit::new(engine, admitted, ticket)),
+        Begun::Waiting(waiting) => {
+            engine.abandon(waiting);
+            Err(AdmitError::OutOfMemory)
+        }
+    }
+}
+
 impl Dispatcher {
     /// Settings to start from: 600 seats, the mandatory and suggested objects, the default mode.
     pub fn builder() -> Builder {
@@ -218,14 +229,16 @@ impl Dispatcher {
     ///
     /// [`AdmitError`]; `concurrency-limit` is the reason when it would have had to wait.
     pub fn try_admit<'a, 'r>(&'a self, request: impl Into<Request<'r>>) -> Result<Permit<'a>, AdmitError> {
-        let engine: &Engine = &self.engine;
-        match engine.begin(&request.into(), false)? {
-            Begun::Running(admitted, ticket) => Ok(AnyPermit::new(engine, admitted, ticket)),
-            Begun::Waiting(waiting) => {
-                engine.abandon(waiting);
-                Err(AdmitError::OutOfMemory)
-            }
-        }
+        try_admit(&*self.engine, &request.into())
+    }
+
+    /// As [`Dispatcher::try_admit`], for permits that outlive this handle.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn try_admit_owned<'r>(&self, request: impl Into<Request<'r>>) -> Result<OwnedPermit, AdmitError> {
+        try_admit(Arc::clone(&self.engine), &request.into())
     }
 
     /// Admits a request, waiting in its queue if it must. It takes its place now, not when the future is first polled;

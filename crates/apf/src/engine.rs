@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::Deref;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use apf_core::{Cause, Mode, Reason, WorkEstimate};
 use arc_swap::ArcSwap;
 
 use crate::arena::Arena;
+use crate::classified::Classified;
 use crate::clock::Clock;
 use crate::configure::Configuration;
 use crate::counters::Counters;
@@ -38,6 +39,9 @@ pub struct Engine {
     pub(crate) levels: Arena<LevelSlot>,
     pub(crate) schemas: Arena<SchemaSlot>,
     pub(crate) snapshot: ArcSwap<Snapshot>,
+    /// Number of the snapshot, unique among all dispatchers of the process: set after it, so that a classification
+    /// under this number is by this snapshot or a later one.
+    pub(crate) generation: AtomicU64,
     pub(crate) configuration: Mutex<Configuration>,
     pub(crate) timers: Arc<Timers>,
     /// Present where the host has asked for it.
@@ -96,12 +100,14 @@ pub struct Request<'a> {
     pub work: WorkEstimate,
     /// How long it may wait at most; the level's queue-wait limit applies besides.
     pub wait_limit: Option<Duration>,
+    /// Where its classification is kept, by a host that sends requests with these attributes again and again.
+    pub classified: Option<&'a Classified>,
 }
 
 impl<'a> From<RequestAttributes<'a>> for Request<'a> {
     /// A request of one seat.
     fn from(attributes: RequestAttributes<'a>) -> Self {
-        Self { attributes, work: WorkEstimate::seats(1), wait_limit: None }
+        Self { attributes, work: WorkEstimate::seats(1), wait_limit: None, classified: None }
     }
 }
 
@@ -117,6 +123,13 @@ impl<'a> Request<'a> {
     #[must_use]
     pub const fn with_wait_limit(mut self, limit: Duration) -> Self {
         self.wait_limit = Some(limit);
+        self
+    }
+
+    /// The same with a place to keep its classification in.
+    #[must_use]
+    pub const fn with_classified(mut self, kept: &'a Classified) -> Self {
+        self.classified = Some(kept);
         self
     }
 }
@@ -172,58 +185,87 @@ impl Engine {
         self.schemas.get(flow.schema).map_or("", |slot| &slot.name)
     }
 
+    /// The flow of a request, its hash, and the distinguisher where details are kept.
+    fn classify<'r>(&self, request: &Request<'r>) -> Option<(Flow, u64, &'r str)> {
+        let generation = self.generation.load(Ordering::Acquire);
+        if let Some(kept) = request.classified
+            && self.details.is_none()
+            && let Some((flow, flow_hash)) = kept.get(generation)
+        {
+            return Some((flow, flow_hash, ""));
+        }
+        let snapshot = self.snapshot.load();
+        let classified = snapshot.plan.classify(&request.attributes);
+        let flow = *snapshot.flows.get(classified.schema)?;
+        if let Some(keep) = request.classified {
+            keep.set(generation, flow, classified.flow_hash);
+        }
+        Some((flow, classified.flow_hash, classified.distinguisher))
+    }
+
     /// A request arrives: it is classified, and granted, queued or refused.
     pub(crate) fn begin(&self, request: &Request<'_>, may_wait: bool) -> Result<Begun, AdmitError> {
         loop {
-            let snapshot = self.snapshot.load();
-            let classified = snapshot.plan.classify(&request.attributes);
-            let Some(&flow) = snapshot.flows.get(classified.schema) else {
+            let Some((flow, flow_hash, distinguisher)) = self.classify(request) else {
                 return Err(AdmitError::OutOfMemory);
             };
-            drop(snapshot);
-            let Some(level) = self.level(flow) else { return Err(AdmitError::OutOfMemory) };
-            let asked = GateRequest { flow_hash: classified.flow_hash, work: request.work };
             // Before the gate's exchange: the time of an event lies within its call.
             let now = self.clock.now();
-            let started =
-                if may_wait { level.gate.start(now, asked) } else { level.gate.try_start(now, asked) };
-            let wanted = request.work.max_seats();
-            let watch = request.attributes.verb == "watch";
-            return match started {
-                Started::Running(ticket) => {
-                    self.note(flow, &ticket, request, classified.distinguisher);
-                    let work = level.gate.request(&ticket).map_or(request.work, |granted| granted.work);
-                    let (seats, latency) = (work.max_seats(), work.additional_latency);
-                    self.count(flow, |counters| counters.admitted(wanted, seats));
-                    self.count_clipped(flow, wanted, seats);
-                    let admitted = Admitted { flow, seats, latency, arrival: now, start: now, watch };
-                    Ok(Begun::Running(admitted, ticket))
-                }
-                Started::Pending(ticket) => {
-                    self.note(flow, &ticket, request, classified.distinguisher);
-                    self.count(flow, |counters| counters.queued(wanted));
-                    let own = request.wait_limit.map_or(u64::MAX, nanoseconds);
-                    let limit =
-                        self.wait_limits.get(&*level.name).copied().unwrap_or(self.wait_limit).min(own);
-                    let deadline = now.saturating_add(limit);
-                    let latency = request.work.additional_latency;
-                    let waiting = Waiting { flow, wanted, latency, arrival: now, deadline, watch, ticket };
-                    if self.is_forked() {
-                        self.abandon(waiting);
-                        return Err(AdmitError::Forked);
-                    }
-                    Ok(Begun::Waiting(waiting))
-                }
-                Started::Refused(reason) => {
-                    self.count(flow, |counters| counters.refused(wanted, reason));
-                    Err(self.rejected(flow, reason, now))
-                }
-                // The snapshot was changed before the level was retired: the next look finds another level.
-                Started::Retired => continue,
-                Started::Invalid(StartError::Estimate) => Err(AdmitError::Estimate),
-                Started::Invalid(StartError::OutOfMemory) => Err(AdmitError::OutOfMemory),
-            };
+            // If the level has been retired, the snapshot was changed before: the next look finds another level.
+            if let Some(begun) = self.enter(now, flow, flow_hash, request, distinguisher, may_wait) {
+                return begun;
+            }
         }
+    }
+
+    /// A request arrives at a level. `None` when the level has been retired.
+    #[inline]
+    pub(crate) fn enter(
+        &self,
+        now: u64,
+        flow: Flow,
+        flow_hash: u64,
+        request: &Request<'_>,
+        distinguisher: &str,
+        may_wait: bool,
+    ) -> Option<Result<Begun, AdmitError>> {
+        let Some(level) = self.level(flow) else { return Some(Err(AdmitError::OutOfMemory)) };
+        let asked = GateRequest { flow_hash, work: request.work };
+        let started = if may_wait { level.gate.start(now, asked) } else { level.gate.try_start(now, asked) };
+        let wanted = request.work.max_seats();
+        let watch = request.attributes.verb == "watch";
+        Some(match started {
+            Started::Running(ticket) => {
+                self.note(flow, &ticket, request, distinguisher);
+                let work = level.gate.request(&ticket).map_or(request.work, |granted| granted.work);
+                let (seats, latency) = (work.max_seats(), work.additional_latency);
+                self.count(flow, |counters| counters.admitted(wanted, seats));
+                self.count_clipped(flow, wanted, seats);
+                let admitted = Admitted { flow, seats, latency, arrival: now, start: now, watch };
+                Ok(Begun::Running(admitted, ticket))
+            }
+            Started::Pending(ticket) => {
+                self.note(flow, &ticket, request, distinguisher);
+                self.count(flow, |counters| counters.queued(wanted));
+                let own = request.wait_limit.map_or(u64::MAX, nanoseconds);
+                let limit = self.wait_limits.get(&*level.name).copied().unwrap_or(self.wait_limit).min(own);
+                let deadline = now.saturating_add(limit);
+                let latency = request.work.additional_latency;
+                let waiting = Waiting { flow, wanted, latency, arrival: now, deadline, watch, ticket };
+                if self.is_forked() {
+                    self.abandon(waiting);
+                    return Some(Err(AdmitError::Forked));
+                }
+                Ok(Begun::Waiting(waiting))
+            }
+            Started::Refused(reason) => {
+                self.count(flow, |counters| counters.refused(wanted, reason));
+                Err(self.rejected(flow, reason, now))
+            }
+            Started::Retired => return None,
+            Started::Invalid(StartError::Estimate) => Err(AdmitError::Estimate),
+            Started::Invalid(StartError::OutOfMemory) => Err(AdmitError::OutOfMemory),
+        })
     }
 
     fn note(&self, flow: Flow, ticket: &Ticket, request: &Request<'_>, distinguisher: &str) {

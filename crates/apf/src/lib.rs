@@ -30,6 +30,8 @@ mod admit;
 #[cfg(feature = "std")]
 mod arena;
 #[cfg(feature = "std")]
+mod classified;
+#[cfg(feature = "std")]
 pub mod clock;
 #[cfg(feature = "std")]
 mod configure;
@@ -65,6 +67,7 @@ pub use {
     admit::{Admit, AnyAdmit, OwnedAdmit},
     apf_config::attributes::RequestAttributes,
     apf_core::{FlowHash, Level, Mode, Reason, WorkEstimate},
+    classified::Classified,
     details::{LevelCopy, RequestDetails},
     dispatcher::{BuildError, Builder, Dispatcher},
     engine::{Engine, EngineRef, Request},

@@ -1,0 +1,34 @@
+"""Kubernetes API Priority and Fairness for Python: admission, simulation, replay.
+
+:class:`Dispatcher` is where to begin.
+"""
+
+from apf_core._errors import ConfigError, Error, ForkedError, Rejected, SimulationError
+from apf_core._native import (
+    Dispatcher,
+    Finding,
+    Histogram,
+    LevelStats,
+    ManualClock,
+    Permit,
+    Request,
+    SchemaStats,
+    Stats,
+)
+
+__all__ = [
+    "ConfigError",
+    "Dispatcher",
+    "Error",
+    "Finding",
+    "ForkedError",
+    "Histogram",
+    "LevelStats",
+    "ManualClock",
+    "Permit",
+    "Rejected",
+    "Request",
+    "SchemaStats",
+    "SimulationError",
+    "Stats",
+]
