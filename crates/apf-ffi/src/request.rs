@@ -1,0 +1,115 @@
+//! From the C form of a request to the engine's, without copying texts.
+
+#![allow(unsafe_code, reason = "texts from C")]
+
+use std::time::Duration;
+
+use apf::config::attributes::{Groups, Resource, Target};
+use apf::config::request_info::RequestInfo;
+use apf::{Request, RequestAttributes, WorkEstimate};
+
+use crate::pointers::{Checked, array, text};
+use crate::status::apf_status::*;
+use crate::types::{APF_NO_LIMIT, apf_request, apf_str};
+
+/// Groups up to this number are read without memory from the heap.
+const FEW_GROUPS: usize = 8;
+const MANY_GROUPS: usize = 128;
+
+pub(crate) fn wait_limit(nanoseconds: u64) -> Option<Duration> {
+    (nanoseconds != APF_NO_LIMIT).then(|| Duration::from_nanos(nanoseconds))
+}
+
+/// Runs `with` on the engine's form of a request.
+///
+/// # Safety
+///
+/// The texts of the request are valid during the call.
+#[inline]
+pub(crate) unsafe fn read<R>(
+    request: &apf_request,
+    with: impl FnOnce(Request<'_>) -> Checked<R>,
+) -> Checked<R> {
+    // SAFETY: the caller's promise, here and below.
+    let groups = unsafe { array(request.groups, request.group_count)? };
+    match groups.len() {
+        0..=FEW_GROUPS => {
+            let mut texts = [""; FEW_GROUPS];
+            let texts = texts.get_mut(..groups.len()).unwrap_or_default();
+            unsafe { fill(groups, texts)? };
+            unsafe { read_with(request, Groups::Borrowed(texts), with) }
+        }
+        len if len <= MANY_GROUPS => {
+            let mut texts = [""; MANY_GROUPS];
+            let texts = texts.get_mut(..len).unwrap_or_default();
+            unsafe { fill(groups, texts)? };
+            unsafe { read_with(request, Groups::Borrowed(texts), with) }
+        }
+        len => {
+            let mut texts = Vec::new();
+            texts.try_reserve_exact(len).map_err(|_| APF_ERROR_OUT_OF_MEMORY)?;
+            texts.resize(len, "");
+            unsafe { fill(groups, &mut texts)? };
+            unsafe { read_with(request, Groups::Borrowed(&texts), with) }
+        }
+    }
+}
+
+/// # Safety
+///
+/// As [`read`].
+#[inline]
+unsafe fn fill<'a>(groups: &'a [apf_str], texts: &mut [&'a str]) -> Checked<()> {
+    for (group, place) in groups.iter().zip(texts) {
+        // SAFETY: the caller's promise.
+        *place = unsafe { text(*group)? };
+    }
+    Ok(())
+}
+
+/// # Safety
+///
+/// As [`read`].
+#[inline]
+unsafe fn read_with<R>(
+    request: &apf_request,
+    groups: Groups<'_>,
+    with: impl FnOnce(Request<'_>) -> Checked<R>,
+) -> Checked<R> {
+    let read = |attributes| {
+        with(Request {
+            wait_limit: wait_limit(request.wait_limit_ns),
+            ..Request::from(attributes).with_work(WorkEstimate {
+                initial_seats: request.initial_seats,
+                final_seats: request.final_seats,
+                additional_latency: request.additional_latency_ns,
+            })
+        })
+    };
+    // SAFETY: the caller's promise, here and below.
+    let (user, verb) = unsafe { (text(request.user)?, text(request.verb)?) };
+    let forms = [request.resource.len, request.path.len, request.url.len];
+    match forms.map(|len| len != 0) {
+        [true, false, false] => unsafe {
+            let target = Target::Resource(Resource {
+                api_group: text(request.api_group)?,
+                api_version: text(request.api_version)?,
+                resource: text(request.resource)?,
+                subresource: text(request.subresource)?,
+                namespace: text(request.object_namespace)?,
+                name: text(request.object_name)?,
+            });
+            read(RequestAttributes { user, groups, verb, target })
+        },
+        [false, true, false] => {
+            let path = unsafe { text(request.path)? };
+            read(RequestAttributes { user, groups, verb, target: Target::NonResource { path } })
+        }
+        [false, false, true] => {
+            let url = unsafe { text(request.url)? };
+            let info = RequestInfo::new(verb, url).map_err(|_| APF_ERROR_REQUEST)?;
+            read(info.attributes(user, groups))
+        }
+        _ => Err(APF_ERROR_REQUEST),
+    }
+}
