@@ -115,7 +115,7 @@ impl Engine {
     }
 
     /// The slots of a schema at a level: the ones it had before, so that its counts go on.
-    fn flow(&self, schema: &str, level: usize) -> Flow {
+    pub(crate) fn flow(&self, schema: &str, level: usize) -> Flow {
         let known = self.schemas.iter().position(|slot| &*slot.name == schema && slot.level == level);
         let schema = known.unwrap_or_else(|| {
             self.schemas.push(SchemaSlot { name: schema.into(), level, counters: Default::default() })

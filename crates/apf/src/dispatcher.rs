@@ -207,6 +207,10 @@ fn try_admit<E: EngineRef>(engine: E, request: &Request<'_>) -> Result<AnyPermit
 }
 
 impl Dispatcher {
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
     /// Settings to start from: 600 seats, the mandatory and suggested objects, the default mode.
     pub fn builder() -> Builder {
         Builder {

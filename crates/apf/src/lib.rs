@@ -50,6 +50,8 @@ pub mod locked;
 #[cfg(feature = "std")]
 mod permit;
 #[cfg(feature = "std")]
+mod preclassified;
+#[cfg(feature = "std")]
 mod rejected;
 #[cfg(feature = "std")]
 mod retry_after;
@@ -72,6 +74,7 @@ pub use {
     dispatcher::{BuildError, Builder, Dispatcher},
     engine::{Engine, EngineRef, Request},
     permit::{AnyPermit, OwnedPermit, Permit},
+    preclassified::Preclassified,
     rejected::{AdmitError, Rejected},
 };
 
