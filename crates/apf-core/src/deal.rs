@@ -123,21 +123,31 @@ impl Dealer {
     }
 
     /// One card of a flow's hand, without the others.
+    #[inline]
     pub(crate) fn deal_one(&self, flow_hash: u64, place: u32) -> u32 {
-        let Some((last, earlier)) = self.partial_hands.get(..=place as usize).and_then(<[_]>::split_last)
-        else {
-            return 0;
-        };
         // As `draw` and `undealt`, but from the card backwards, which needs no place to keep the draws in.
-        let mut after = last.quotient(flow_hash);
-        let mut left = u64::from(self.deck_size.wrapping_sub(place));
-        let mut card = None;
-        for hands in earlier.iter().rev() {
-            let before = hands.quotient(flow_hash);
-            card = Some(later(card, before.wrapping_sub(after.wrapping_mul(left)) as u32));
-            (after, left) = (before, left.wrapping_add(1));
+        let mut earlier = place as usize;
+        let mut left = self.deck_size.wrapping_sub(place);
+        let mut after = self.quotient(flow_hash, earlier);
+        let mut dealt = None;
+        loop {
+            let before =
+                if earlier == 0 { flow_hash } else { self.quotient(flow_hash, earlier.wrapping_sub(1)) };
+            // Below the deck size, so the lower half is enough.
+            let draw = (before as u32).wrapping_sub((after as u32).wrapping_mul(left));
+            let card = later(dealt, draw);
+            if earlier == 0 {
+                return card;
+            }
+            dealt = Some(card);
+            (after, left, earlier) = (before, left.wrapping_add(1), earlier.wrapping_sub(1));
         }
-        later(card, flow_hash.wrapping_sub(after.wrapping_mul(left)) as u32)
+    }
+
+    /// What is left of the hash once so many cards and one more are drawn.
+    #[inline(always)]
+    fn quotient(&self, flow_hash: u64, earlier: usize) -> u64 {
+        self.partial_hands.get(earlier).map_or(0, |hands| hands.quotient(flow_hash))
     }
 
     /// The hash as digits of a mixed radix: which of the cards that are left each of the first `cards` is.

@@ -23,6 +23,7 @@ impl SeatDemand {
         Self { last: now, value: 0.0, high: 0.0, seconds: 0.0, integral: 0.0, integral_of_square: 0.0 }
     }
 
+    #[inline]
     fn integrate_to(&mut self, now: u64) {
         let elapsed = now.wrapping_sub(self.last) as i64;
         if elapsed == 0 {
@@ -39,9 +40,10 @@ impl SeatDemand {
         self.integral_of_square += self.value * self.value * seconds;
     }
 
+    #[inline]
     pub(crate) fn set(&mut self, now: u64, demand: u64) {
         self.integrate_to(now);
-        let value = demand as f64;
+        let value = demand as i64 as f64; // far below 2^63, and signed numbers convert in one step
         if value == self.value {
             return;
         }

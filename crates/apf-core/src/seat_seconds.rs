@@ -33,6 +33,7 @@ impl SeatSeconds {
     }
 
     /// [`SeatSeconds::work`] of a whole number of seats, without floating point where that makes no difference.
+    #[inline]
     pub(crate) fn work_of_whole(seats: u64, duration_ns: i64) -> Self {
         let product = i64::try_from(seats).ok().and_then(|seats| seats.checked_mul(duration_ns));
         match product {

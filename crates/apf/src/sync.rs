@@ -68,4 +68,34 @@ impl<T> ProtocolCell<T> {
         #[cfg(not(loom))]
         return f(self.0.get());
     }
+
+    /// As [`ProtocolCell::with_mut`], for as long as the pointer lives.
+    #[inline(always)]
+    pub(crate) fn get_mut(&self) -> CellPtr<T> {
+        #[cfg(loom)]
+        return self.0.get_mut();
+        #[cfg(not(loom))]
+        return CellPtr(self.0.get());
+    }
+}
+
+/// A pointer to what a [`ProtocolCell`] holds. Under loom the cell counts as written to while it lives.
+#[cfg(loom)]
+pub(crate) type CellPtr<T> = loom::cell::MutPtr<T>;
+
+/// A pointer to what a [`ProtocolCell`] holds.
+#[cfg(not(loom))]
+pub(crate) struct CellPtr<T>(*mut T);
+
+#[cfg(not(loom))]
+#[allow(unsafe_code, reason = "the caller promises what following the pointer needs, as with loom's")]
+impl<T> CellPtr<T> {
+    /// # Safety
+    ///
+    /// The cell lives, and nobody else uses its value meanwhile.
+    #[allow(clippy::mut_from_ref, reason = "it is a pointer, with loom's signature")]
+    pub(crate) unsafe fn deref(&self) -> &mut T {
+        // SAFETY: the caller's promise.
+        unsafe { &mut *self.0 }
+    }
 }

@@ -21,71 +21,13 @@ pub(super) struct Mutation {
 /// First each ordering weakened in turn, then steps of the protocol left out or taken at the wrong time.
 pub(super) const MUTATIONS: &[Mutation] = &[
     Mutation {
-        name: "start takes the role relaxed",
+        name: "the role is taken relaxed",
         model: "seats::two_threads_share_one_seat",
-        edits: &[
-            Edit {
-                file: "mod.rs",
-                from: "match self.word.compare_exchange_weak(word.0, next.0, Ordering::Acquire, Ordering::Relaxed) {
-                    Ok(_) => {
-                        fault::reached(Point::TookRole);
-                        return self.start_in_role",
-                to: "match self.word.compare_exchange_weak(word.0, next.0, Ordering::Relaxed, Ordering::Relaxed) {
-                    Ok(_) => {
-                        fault::reached(Point::TookRole);
-                        return self.start_in_role",
-            },
-        ],
-    },
-    Mutation {
-        name: "an end takes the role relaxed",
-        model: "seats::two_threads_share_one_seat",
-        edits: &[
-            Edit {
-                file: "mod.rs",
-                from: "                    next.with(HELD).0,
-                    Ordering::Acquire,
-                    Ordering::Relaxed,
-                ) {
-                    Ok(_) => {
-                        fault::reached(Point::TookRole);
-                        let mut wakes = Wakes::new();
-                        self.apply_end",
-                to: "                    next.with(HELD).0,
-                    Ordering::Relaxed,
-                    Ordering::Relaxed,
-                ) {
-                    Ok(_) => {
-                        fault::reached(Point::TookRole);
-                        let mut wakes = Wakes::new();
-                        self.apply_end",
-            },
-        ],
-    },
-    Mutation {
-        name: "control takes the role relaxed",
-        model: "controls::the_limit_falls_while_requests_start",
-        edits: &[
-            Edit {
-                file: "mod.rs",
-                from: "                    next.with(HELD).0,
-                    Ordering::Acquire,
-                    Ordering::Relaxed,
-                ) {
-                    Ok(_) => {
-                        fault::reached(Point::TookRole);
-                        let mut wakes = Wakes::new();
-                        self.apply_control",
-                to: "                    next.with(HELD).0,
-                    Ordering::Relaxed,
-                    Ordering::Relaxed,
-                ) {
-                    Ok(_) => {
-                        fault::reached(Point::TookRole);
-                        let mut wakes = Wakes::new();
-                        self.apply_control",
-            },
-        ],
+        edits: &[Edit {
+            file: "role.rs",
+            from: "compare_exchange_weak(word.0, held.0, Ordering::Acquire, Ordering::Relaxed)",
+            to: "compare_exchange_weak(word.0, held.0, Ordering::Relaxed, Ordering::Relaxed)",
+        }],
     },
     Mutation {
         name: "hand-back relaxed",
@@ -93,8 +35,8 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         edits: &[
             Edit {
                 file: "role.rs",
-                from: ".compare_exchange(now.0, word.0, Ordering::Release, Ordering::Relaxed)",
-                to: ".compare_exchange(now.0, word.0, Ordering::Relaxed, Ordering::Relaxed)",
+                from: ".compare_exchange(held.0, word.0, Ordering::Release, Ordering::Relaxed)",
+                to: ".compare_exchange(held.0, word.0, Ordering::Relaxed, Ordering::Relaxed)",
             },
         ],
     },
@@ -378,9 +320,9 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         model: "seats::delayed_releases_are_not_counted_before_they_are_due",
         edits: &[
             Edit {
-                file: "mod.rs",
-                from: "let seats = if work.additional_latency == 0 { work.max_seats() } else { 0 };",
-                to: "let seats = work.max_seats();",
+                file: "node.rs",
+                from: "if work.additional_latency == 0 { work.max_seats() } else { 0 }",
+                to: "work.max_seats()",
             },
         ],
     },
@@ -459,7 +401,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
                 from: "            Ok(waker) => {
                 self.keep(waker);",
                 to: "            Ok(waker) => {
-                self.wakes.late.push(index);
+                self.wakes.late.push(grant.token as u32);
                 self.keep(waker);",
             },
             Edit {
@@ -543,13 +485,15 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         edits: &[
             Edit {
                 file: "role.rs",
-                from: "            }
-        });
-        self.give_in_role(index, node);
+                from: "        core.free(&self.slab, index, node);
     }",
-                to: "            }
-        });
-    }",
+                to: "    }",
+            },
+            Edit {
+                file: "mod.rs",
+                from: "self.apply_end(index, node, Kind::Finish, now, &mut wakes);",
+                to: "self.apply_end(index, node, Kind::Finish, now, &mut wakes);
+        self.slab.give(index);",
             },
             Edit {
                 file: "mod.rs",
@@ -573,14 +517,10 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         edits: &[
             Edit {
                 file: "role.rs",
-                from: "            }
-        });
-        self.give_in_role(index, node);
+                from: "        core.free(&self.slab, index, node);
     }",
-                to: "            }
-        });
-        if kind != Kind::Tick {
-            self.give_in_role(index, node);
+                to: "        if kind != Kind::Tick {
+            core.free(&self.slab, index, node);
         }
     }",
             },
@@ -765,5 +705,36 @@ pub(super) const MUTATIONS: &[Mutation] = &[
                 to: "let _ = before;",
             },
         ],
+    },
+    Mutation {
+        name: "a quiet start leaves its seats in the word",
+        model: "seats::two_threads_share_one_seat",
+        edits: &[Edit {
+            file: "quiet.rs",
+            from: "self.take_role(word, word.started(seats))",
+            to: "self.take_role(word, word)",
+        }],
+    },
+    Mutation {
+        name: "a quiet start leaves the node for the next one too",
+        model: "nodes::a_node_is_used_again_at_once",
+        edits: &[Edit { file: "quiet.rs", from: "            core.take_spare();\n", to: "" }],
+    },
+    Mutation {
+        name: "a quiet hand-back does not look at what was published",
+        model: "seats::two_threads_share_one_seat",
+        edits: &[Edit {
+            file: "quiet.rs",
+            from: "at_rest.is_some_and(|word| self.give_role_back(held, word))",
+            to: "at_rest.is_some_and(|word| {
+            self.word.store(word.0, Ordering::Release);
+            true
+        })",
+        }],
+    },
+    Mutation {
+        name: "a quiet end does not retire a level that quiesces",
+        model: "controls::a_level_is_retired_when_its_last_request_has_gone",
+        edits: &[Edit { file: "quiet.rs", from: "if self.quiescing || ", to: "if " }],
     },
 ];

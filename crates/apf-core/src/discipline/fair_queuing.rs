@@ -42,6 +42,7 @@ impl Discipline for FairQueuing {
     type QueueTag = SeatSeconds;
     type RequestTag = SeatSeconds;
 
+    #[inline]
     fn advance(&mut self, elapsed: i64, demand: Demand) -> bool {
         if demand.active_queues == 0 {
             return false;

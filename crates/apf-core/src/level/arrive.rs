@@ -5,7 +5,7 @@ use core::fmt;
 use super::requests::{NONE, Request, RequestId};
 use super::{Answer, Cause, Grant, Level, Queuing, RequestState, Sink};
 use crate::discipline::{Discipline, Head};
-use crate::{MAX_SEATS, SeatSeconds, WorkEstimate};
+use crate::{Dealer, MAX_SEATS, SeatSeconds, WorkEstimate};
 
 /// A request at the door.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,6 +101,9 @@ impl<D: Discipline> Level<D> {
         arrival: Arrival,
         sink: &mut impl Sink,
     ) -> Result<Arrived, ArriveError> {
+        if let Some(arrived) = self.start_at_once(now, arrival, |grant| sink.grant(grant)) {
+            return Ok(arrived);
+        }
         let WorkEstimate { initial_seats, final_seats, additional_latency } = arrival.work;
         if initial_seats == 0 {
             return Err(ArriveError::NoSeats);
@@ -111,11 +114,7 @@ impl<D: Discipline> Level<D> {
         if additional_latency > i64::MAX as u64 {
             return Err(ArriveError::LatencyTooLong);
         }
-        // The room for its delayed release is made now, so that its end needs no memory.
-        let will_linger = additional_latency > 0;
-        if !self.requests.reserve()
-            || (will_linger && !self.releases.reserve(self.requests.with_latency().saturating_add(1)))
-        {
+        if !self.reserve(additional_latency > 0) {
             return Err(ArriveError::OutOfMemory);
         }
         let now = self.advance_to(now, sink);
@@ -123,6 +122,23 @@ impl<D: Discipline> Level<D> {
             Some(arena_index) => self.arrive_at_queues(now, arrival, arena_index, sink),
             None => self.arrive_without_queues(now, arrival, sink),
         }
+    }
+
+    /// [`Level::arrive`] for the most frequent case: nothing waits, nothing is due, the request fits as it is, and its caller
+    /// is there to take the grant. `None` in any other case; then nothing has changed.
+    #[inline(always)]
+    pub fn arrive_quietly(&mut self, now: u64, arrival: Arrival) -> Option<RequestId> {
+        match self.start_at_once(now, arrival, |_| Answer::Taken)? {
+            Arrived::Executing(id) => Some(id),
+            _ => None, // the grant is taken
+        }
+    }
+
+    /// Makes room for a request; for its delayed release too, so that its end needs no memory.
+    #[inline(never)]
+    fn reserve(&mut self, will_linger: bool) -> bool {
+        self.requests.reserve()
+            && (!will_linger || self.releases.reserve(self.requests.with_latency().saturating_add(1)))
     }
 
     fn arrive_without_queues(
@@ -158,13 +174,6 @@ impl<D: Discipline> Level<D> {
         }
 
         let seats = arrival.work.max_seats();
-        if self.requests_waiting == 0
-            && self.seats_in_use < self.concurrency_limit
-            && self.accommodates(seats)
-            && arrival.work.final_seats <= self.concurrency_limit
-        {
-            return self.start_at_once(now, &arrival, arena_index, sink);
-        }
         let id = self.admit(now, &arrival, arena_index)?;
         if let Some(queue) = self.queues.get_mut(arena_index) {
             if !queue.is_active() {
@@ -186,22 +195,47 @@ impl<D: Discipline> Level<D> {
     }
 
     /// A request that is alone in the level's queues and may start as it is: it would be its queue's head and be picked
-    /// whatever the tags say, so no list or tree needs to know, and nothing is read back.
+    /// whatever the tags say, so no list or tree needs to know, and nothing is read back. `None`, with nothing changed,
+    /// where that is not so.
+    #[inline(always)]
     fn start_at_once(
         &mut self,
         now: u64,
-        arrival: &Arrival,
-        arena_index: u32,
-        sink: &mut impl Sink,
-    ) -> Result<Arrived, ArriveError> {
-        let Arrival { token, work, .. } = *arrival;
-        let (seats, tag) = (work.max_seats(), self.discipline.request_tag());
-        let request = Request::starting(now, token, work, tag, arena_index);
-        let total_work = request.total_work;
-        let id = self.requests.insert(request).ok_or(ArriveError::OutOfMemory)?;
+        arrival: Arrival,
+        ask: impl FnOnce(Grant) -> Answer,
+    ) -> Option<Arrived> {
+        let Arrival { flow_hash, work, token } = arrival;
+        let seats = work.max_seats();
+        let now = self.no_earlier(now);
+        if self.requests_waiting > 0
+            || self.dealer.is_none()
+            || work.initial_seats == 0
+            || seats > MAX_SEATS
+            || work.additional_latency > i64::MAX as u64
+            || self.seats_in_use.wrapping_add(seats) > self.concurrency_limit
+            || self.has_due(now)
+        {
+            return None;
+        }
+        let will_linger = work.additional_latency > 0;
+        if (will_linger || !self.requests.has_free_slot()) && !self.reserve(will_linger) {
+            return None;
+        }
+        let card = self.dealer.as_ref()?.deal_one(flow_hash, self.hand_start);
+        self.rotate_hand();
+        self.advance_meter(now);
+
+        let total_work = work.total_work();
+        let tag = self.discipline.request_tag();
+        let arena_index = self.queues.at_index(card);
+        let queue = self.queues.get_mut(arena_index)?;
+        let id = self.requests.insert_started(now, token, work, tag, total_work, arena_index)?;
         // Until it is granted it waits: the demand is the same before and after.
         self.demand.set(now, self.seats_in_use.wrapping_add(self.seats_waiting).wrapping_add(seats));
-        let Some(queue) = self.queues.get_mut(arena_index) else { return Err(ArriveError::OutOfMemory) };
+        let was_active = queue.is_active();
+        if !was_active {
+            self.discipline.activate(&mut queue.tag);
+        }
         self.discipline.bound(&mut queue.tag, Head { tag, work: total_work });
         let place = queue.place;
         self.discipline.served(place);
@@ -214,39 +248,44 @@ impl<D: Discipline> Level<D> {
             final_seats: work.final_seats,
             additional_latency: work.additional_latency,
         };
-        if let Answer::Gone(cause) = sink.grant(grant) {
-            self.requests.remove(id.index());
-            if !self.mode.is_exact() {
-                self.count_departure(cause); // as in `start`
-            }
-            self.note_demand(now);
-            return Ok(Arrived::Gone);
+        if let Answer::Gone(cause) = ask(grant) {
+            return Some(self.gone_at_once(now, id, cause));
         }
         self.requests_executing = self.requests_executing.wrapping_add(1);
         self.seats_in_use = self.seats_in_use.wrapping_add(seats);
         self.seats_requested = self.seats_requested.wrapping_add(seats);
         self.counters.dispatched = self.counters.dispatched.wrapping_add(1);
-        if let Some(queue) = self.queues.get_mut(arena_index) {
-            self.active_queues = self.active_queues.wrapping_add(u64::from(!queue.is_active()));
-            queue.executing = queue.executing.wrapping_add(1);
-            queue.seats_in_use = queue.seats_in_use.wrapping_add(seats);
-            self.discipline.charge(&mut queue.tag, total_work);
+        self.active_queues = self.active_queues.wrapping_add(u64::from(!was_active));
+        let queue = self.queues.get_mut(arena_index)?;
+        queue.executing = queue.executing.wrapping_add(1);
+        queue.seats_in_use = queue.seats_in_use.wrapping_add(seats);
+        self.discipline.charge(&mut queue.tag, total_work);
+        Some(Arrived::Executing(id))
+    }
+
+    /// The caller of a request that starts at once has left.
+    #[cold]
+    fn gone_at_once(&mut self, now: u64, id: RequestId, cause: Cause) -> Arrived {
+        self.requests.remove(id.index());
+        if !self.mode.is_exact() {
+            self.count_departure(cause); // as in `start`
         }
-        Ok(Arrived::Executing(id))
+        self.note_demand(now);
+        Arrived::Gone
     }
 
     /// The arena index of the queue that a flow's next request joins: of its hand, from a rotating
     /// start, the first with the least waiting work. `None` where there are no queues.
     fn choose_queue(&mut self, flow_hash: u64) -> Option<u32> {
-        let dealer = self.dealer.as_ref()?;
         let start = self.hand_start;
-        self.enqueues = self.enqueues.wrapping_add(1);
-        self.hand_start = if start.saturating_add(1) >= dealer.hand_size() { 0 } else { start + 1 };
-
+        let dealer = self.dealer.as_ref()?;
         if self.requests_waiting == 0 {
-            return Some(self.queues.at_index(dealer.deal_one(flow_hash, start)));
+            let card = dealer.deal_one(flow_hash, start);
+            self.rotate_hand();
+            return Some(self.queues.at_index(card));
         }
         let hand = dealer.deal(flow_hash);
+        self.rotate_hand();
         let (before, from) = hand.split_at_checked(start as usize).unwrap_or((&[], &hand));
         let mut chosen = NONE;
         let mut least = SeatSeconds::MAX;
@@ -259,6 +298,15 @@ impl<D: Discipline> Level<D> {
             }
         }
         Some(chosen)
+    }
+
+    /// The next arrival looks at its hand from one card further on.
+    #[inline(always)]
+    fn rotate_hand(&mut self) {
+        self.enqueues = self.enqueues.wrapping_add(1);
+        let next = self.hand_start.wrapping_add(1);
+        let hand_size = self.dealer.as_ref().map_or(1, Dealer::hand_size);
+        self.hand_start = if next >= hand_size { 0 } else { next };
     }
 
     fn admit(&mut self, now: u64, arrival: &Arrival, queue: u32) -> Result<RequestId, ArriveError> {

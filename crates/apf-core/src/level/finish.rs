@@ -25,48 +25,92 @@ impl<D: Discipline> Level<D> {
         id: RequestId,
         sink: &mut impl Sink,
     ) -> Result<Finished, StaleRequest> {
-        let is_executing =
-            |request: &super::requests::Request<_>| request.state == Some(RequestState::Executing);
-        if !self.requests.find(id).is_some_and(is_executing) {
+        if self.finish_quietly(now, id) {
+            return Ok(Finished { release_at: None });
+        }
+        if !self.is_executing(id) {
             return Err(StaleRequest);
         }
         let now = self.advance_to(now, sink);
-        let Some(request) = self.requests.at_mut(id.index()) else { return Err(StaleRequest) };
-        let arena_index = request.queue;
-        let served = now.wrapping_sub(request.start) as i64;
-        let seats = request.work().initial_seats;
-        let latency = request.work().additional_latency;
-        let release_at = (latency > 0).then(|| now.saturating_add(latency));
-        request.state = Some(RequestState::Lingering);
-        request.generation = request.generation.wrapping_add(1);
-        request.start = release_at.unwrap_or(now);
-
-        self.requests_executing = self.requests_executing.wrapping_sub(1);
-        if let Some(queue) = self.queues.get_mut(arena_index) {
-            queue.executing = queue.executing.wrapping_sub(1);
-            if !queue.is_active() {
-                self.active_queues = self.active_queues.wrapping_sub(1);
-            }
-            let unused = SeatSeconds::work_of_whole(seats, GUESSED_SERVICE_TIME.wrapping_sub(served));
-            self.discipline.refund(&mut queue.tag, unused);
-            if queue.waiting > 0 {
-                self.settle(arena_index);
-            }
+        let Some(request) = self.requests.at(id.index()) else { return Err(StaleRequest) };
+        let (arena_index, start, work) = (request.queue, request.start, request.work());
+        if self.leave_queue(arena_index, work.initial_seats, now.wrapping_sub(start) as i64) > 0 {
+            self.settle(arena_index);
         }
+        let release_at = (work.additional_latency > 0).then(|| now.saturating_add(work.additional_latency));
         match release_at {
-            Some(due) => self.releases.push(due, id.index()),
-            None => self.release(now, id.index()),
+            Some(due) => self.linger(id.index(), due),
+            None => self.release(now, id.index(), arena_index, work.max_seats()),
         }
         self.dispatch(now, sink);
         Ok(Finished { release_at })
+    }
+
+    /// [`Level::finish`] for the most frequent case: nothing waits, nothing is due, and the seats come back at once, so that
+    /// nobody is granted anything. `false` in any other case; then nothing has changed.
+    #[inline(always)]
+    pub fn finish_quietly(&mut self, now: u64, id: RequestId) -> bool {
+        let now = self.no_earlier(now);
+        if self.requests_waiting > 0 || self.has_due(now) {
+            return false;
+        }
+        let Some(request) = self.requests.find(id) else { return false };
+        if request.state != Some(RequestState::Executing) || request.work().additional_latency > 0 {
+            return false;
+        }
+        let (arena_index, start, work) = (request.queue, request.start, request.work());
+        self.advance_meter(now);
+        self.leave_queue(arena_index, work.initial_seats, now.wrapping_sub(start) as i64);
+        self.release(now, id.index(), arena_index, work.max_seats());
+        true
+    }
+
+    fn is_executing(&self, id: RequestId) -> bool {
+        self.requests.find(id).is_some_and(|request| request.state == Some(RequestState::Executing))
+    }
+
+    /// A request of a queue has been served for so many nanoseconds. Returns how many wait there.
+    #[inline(always)]
+    fn leave_queue(&mut self, arena_index: u32, initial_seats: u64, served: i64) -> u32 {
+        self.requests_executing = self.requests_executing.wrapping_sub(1);
+        let Some(queue) = self.queues.get_mut(arena_index) else { return 0 };
+        queue.executing = queue.executing.wrapping_sub(1);
+        if !queue.is_active() {
+            self.active_queues = self.active_queues.wrapping_sub(1);
+        }
+        let unused = SeatSeconds::work_of_whole(initial_seats, GUESSED_SERVICE_TIME.wrapping_sub(served));
+        self.discipline.refund(&mut queue.tag, unused);
+        queue.waiting
+    }
+
+    /// Keeps a finished request's seats until `due`.
+    fn linger(&mut self, index: u32, due: u64) {
+        if let Some(request) = self.requests.at_mut(index) {
+            request.state = Some(RequestState::Lingering);
+            request.generation = request.generation.wrapping_add(1);
+            request.start = due;
+        }
+        self.releases.push(due, index);
+    }
+
+    /// The time that counts: in the default mode it does not go back.
+    #[inline(always)]
+    pub(super) fn no_earlier(&self, now: u64) -> u64 {
+        if self.mode == Mode::Default { now.max(self.now) } else { now }
+    }
+
+    /// Whether a delayed release is due by `now`.
+    #[inline(always)]
+    pub(super) fn has_due(&self, now: u64) -> bool {
+        self.releases.next_due().is_some_and(|due| due <= now)
     }
 
     /// Releases what is due by `now`, each at its own time and followed by what it lets start. Returns
     /// the time that counts as now.
     #[inline]
     pub(super) fn release_due(&mut self, now: u64, sink: &mut impl Sink) -> u64 {
-        let now = if self.mode == Mode::Default { now.max(self.now) } else { now };
-        if self.releases.next_due().is_some_and(|due| due <= now) {
+        let now = self.no_earlier(now);
+        if self.has_due(now) {
             self.release_all_due(now, sink);
         }
         now
@@ -76,15 +120,17 @@ impl<D: Discipline> Level<D> {
     fn release_all_due(&mut self, now: u64, sink: &mut impl Sink) {
         while let Some((due, index)) = self.releases.pop_due(now) {
             self.advance_meter(due);
-            self.release(due, index);
+            if let Some(request) = self.requests.at(index) {
+                let (arena_index, seats) = (request.queue, request.work().max_seats());
+                self.release(due, index, arena_index, seats);
+            }
             self.dispatch(due, sink);
         }
     }
 
     /// A request gives its seats back, and its slot.
-    fn release(&mut self, now: u64, index: u32) {
-        let Some(request) = self.requests.at(index) else { return };
-        let (arena_index, seats) = (request.queue, request.work().max_seats());
+    #[inline(always)]
+    fn release(&mut self, now: u64, index: u32, arena_index: u32, seats: u64) {
         self.requests.remove(index);
         self.seats_in_use = self.seats_in_use.wrapping_sub(seats);
         self.note_demand(now);

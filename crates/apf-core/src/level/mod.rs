@@ -111,12 +111,14 @@ impl<D: Discipline> Level<D> {
     }
 
     /// Releases what is due by `now`, then advances to it; returns the time that counts.
+    #[inline]
     fn advance_to(&mut self, now: u64, sink: &mut impl Sink) -> u64 {
         let now = self.release_due(now, sink);
         self.advance_meter(now);
         now
     }
 
+    #[inline]
     fn advance_meter(&mut self, now: u64) {
         let elapsed = now.wrapping_sub(self.now) as i64;
         if elapsed == 0 {
@@ -156,6 +158,7 @@ impl<D: Discipline> Level<D> {
         }
     }
 
+    #[inline]
     fn note_demand(&mut self, now: u64) {
         self.demand.set(now, self.seats_in_use.wrapping_add(self.seats_waiting));
     }
@@ -171,6 +174,7 @@ impl<D: Discipline> Level<D> {
     }
 
     /// Whether a request of this width may start now.
+    #[inline]
     fn accommodates(&self, seats: u64) -> bool {
         match self.queuing {
             Queuing::Exempt => true,

@@ -124,10 +124,12 @@ impl<Q: Copy + Default> Queues<Q> {
     }
 
     /// The arena index of the queue with the given index.
+    #[inline]
     pub(super) fn at_index(&self, index: u32) -> u32 {
-        if self.live == self.places() {
-            return self.at_place(index);
-        }
+        if self.live == self.places() { self.at_place(index) } else { self.at_index_among_gaps(index) }
+    }
+
+    fn at_index_among_gaps(&self, index: u32) -> u32 {
         // Descend the Fenwick tree to the first place with more than `index` queues up to it.
         let mut place = 0usize;
         let mut left = index;
@@ -146,12 +148,14 @@ impl<Q: Copy + Default> Queues<Q> {
     }
 
     /// The number of queues at places before `place`; places beyond the last count as if they held one.
+    #[inline]
     pub(super) fn rank(&self, place: u32) -> u32 {
+        if self.live == self.places() { place } else { self.rank_among_gaps(place) }
+    }
+
+    fn rank_among_gaps(&self, place: u32) -> u32 {
         let beyond = place.saturating_sub(self.places());
         let mut node = (place - beyond) as usize;
-        if self.live == self.places() {
-            return place;
-        }
         let mut before = beyond;
         while let Some(below) = node.checked_sub(1) {
             before = before.wrapping_add(self.counts.get(below).copied().unwrap_or(0));

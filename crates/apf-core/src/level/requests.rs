@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::WorkEstimate;
 use crate::reserved::push_reserved;
+use crate::{SeatSeconds, WorkEstimate};
 
 /// No slot: the end of a list.
 pub(super) const NONE: u32 = u32::MAX;
@@ -81,7 +81,7 @@ pub(super) struct Request<T> {
     final_seats: u32,
     additional_latency: u64,
     /// Total work as charged; trimming does not change it.
-    pub(super) total_work: crate::SeatSeconds,
+    pub(super) total_work: SeatSeconds,
 }
 
 impl<T> Request<T> {
@@ -104,12 +104,6 @@ impl<T> Request<T> {
         };
         request.set_work(work);
         request
-    }
-
-    /// A request that starts as it arrives.
-    pub(super) fn starting(now: u64, token: u64, work: WorkEstimate, tag: T, queue: u32) -> Self {
-        let state = Some(RequestState::Executing);
-        Self { state, start: now, ..Self::arriving(now, token, work, tag, queue) }
     }
 
     /// The estimate, clipped once the request has started.
@@ -171,7 +165,44 @@ impl<T: Copy> Requests<T> {
         push_reserved(&mut self.slots, request).then_some(RequestId::new(index, 0))
     }
 
+    /// Whether the next insertion finds a slot that has been used before.
+    #[inline(always)]
+    pub(super) const fn has_free_slot(&self) -> bool {
+        self.first_free != NONE
+    }
+
+    /// As [`Requests::insert`] for a request that starts as it arrives. Its links are not used.
+    #[inline(always)]
+    pub(super) fn insert_started(
+        &mut self,
+        now: u64,
+        token: u64,
+        work: WorkEstimate,
+        tag: T,
+        total_work: SeatSeconds,
+        queue: u32,
+    ) -> Option<RequestId> {
+        let index = self.first_free;
+        let Some(slot) = self.slots.get_mut(index as usize) else {
+            let mut request = Request::arriving(now, token, work, tag, queue);
+            (request.state, request.start) = (Some(RequestState::Executing), now);
+            return self.insert(request);
+        };
+        self.first_free = slot.next;
+        slot.state = Some(RequestState::Executing);
+        slot.queue = queue;
+        slot.tag = tag;
+        slot.token = token;
+        slot.arrival = now;
+        slot.start = now;
+        slot.set_work(work);
+        slot.total_work = total_work;
+        self.with_latency = self.with_latency.wrapping_add(usize::from(work.additional_latency > 0));
+        Some(RequestId::new(index, slot.generation))
+    }
+
     /// Frees the slot; every handle to it is stale from now on.
+    #[inline]
     pub(super) fn remove(&mut self, index: u32) {
         if let Some(slot) = self.slots.get_mut(index as usize) {
             self.with_latency = self.with_latency.wrapping_sub(usize::from(slot.additional_latency > 0));
@@ -205,4 +236,4 @@ impl<T: Copy> Requests<T> {
 }
 
 // A waiting request costs what this and the host's own handle cost.
-const _: () = assert!(size_of::<Request<crate::SeatSeconds>>() <= 80);
+const _: () = assert!(size_of::<Request<SeatSeconds>>() <= 80);

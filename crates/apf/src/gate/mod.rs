@@ -28,6 +28,7 @@ pub mod fault;
 #[cfg(not(feature = "fault-injection"))]
 mod fault;
 mod node;
+mod quiet;
 mod role;
 mod slab;
 mod waking;
@@ -41,7 +42,7 @@ use core::task::Waker;
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use apf_core::{Arrived, Cause, Level, MAX_SEATS, Reason, WorkEstimate};
+use apf_core::{Arrived, Cause, Level, Reason};
 
 pub use node::{Decision, Request};
 pub use role::Held;
@@ -195,26 +196,18 @@ impl Gate {
     /// A request arrives. `now` was read before the call.
     #[inline]
     pub fn start(&self, now: u64, request: Request) -> Started {
-        let WorkEstimate { initial_seats, final_seats, additional_latency } = request.work;
-        self.arrive(now, request.flow_hash, initial_seats, final_seats, additional_latency)
-    }
-
-    /// The parts of the request come in registers: as one value they would be written to memory and at once read in other
-    /// pieces, which the processor waits for.
-    fn arrive(
-        &self,
-        now: u64,
-        flow_hash: u64,
-        initial_seats: u64,
-        final_seats: u64,
-        additional_latency: u64,
-    ) -> Started {
-        let work = WorkEstimate { initial_seats, final_seats, additional_latency };
-        let request = Request { flow_hash, work };
-        let seats = work.max_seats();
-        if initial_seats == 0 || seats > MAX_SEATS || additional_latency > i64::MAX as u64 {
+        if !request.is_valid() {
             return Started::Invalid(StartError::Estimate);
         }
+        match self.start_quietly(now, &request) {
+            Some(started) => started,
+            None => self.arrive(now, request),
+        }
+    }
+
+    #[inline(never)]
+    fn arrive(&self, now: u64, request: Request) -> Started {
+        let seats = request.work.max_seats();
         // Only what is published needs a node before its exchange.
         let mut taken = None;
         let mut word = Word(load_to_exchange(&self.word, Ordering::Relaxed));
@@ -226,14 +219,9 @@ impl Gate {
             }
             let fits = word.fits(seats);
             if word.is_quiet() {
-                let next = word.started(seats).with(HELD);
-                // Acquire: pairs with the last holder's hand-back.
-                match self.word.compare_exchange_weak(word.0, next.0, Ordering::Acquire, Ordering::Relaxed) {
-                    Ok(_) => {
-                        fault::reached(Point::TookRole);
-                        return self.start_in_role(now, request, fits, taken);
-                    }
-                    Err(changed) => word = Word(changed),
+                match self.take_role(word, word.started(seats)) {
+                    Ok(_) => return self.start_in_role(now, request, fits, taken),
+                    Err(changed) => word = changed,
                 }
                 continue;
             }
@@ -303,14 +291,18 @@ impl Gate {
     }
 
     /// A running request has been served. (One that is not running is withdrawn.)
+    #[inline]
     pub fn finish(&self, now: u64, ticket: Ticket) {
+        if !self.finish_quietly(now, &ticket) {
+            self.end_request(now, ticket);
+        }
+    }
+
+    #[inline(never)]
+    fn end_request(&self, now: u64, ticket: Ticket) {
         let Some((index, node)) = self.node_of(&ticket) else { return };
         match node.decision() {
-            Some(Decision::Granted) => {
-                let work = node.request().work;
-                let seats = if work.additional_latency == 0 { work.max_seats() } else { 0 };
-                self.end(now, index, node, Kind::Finish, seats);
-            }
+            Some(Decision::Granted) => self.end(now, index, node, Kind::Finish, node.seats_at_end()),
             Some(Decision::Refused(_)) => self.forget(ticket),
             None => {
                 if let Withdrawn::Running(ticket) = self.cancel(now, ticket, Cause::Caller) {
@@ -394,21 +386,14 @@ impl Gate {
             }
             let next = word.with(CLOSED);
             if word.is_quiet() {
-                // Acquire: pairs with the last holder's hand-back.
-                match self.word.compare_exchange_weak(
-                    word.0,
-                    next.with(HELD).0,
-                    Ordering::Acquire,
-                    Ordering::Relaxed,
-                ) {
+                match self.take_role(word, next) {
                     Ok(_) => {
-                        fault::reached(Point::TookRole);
                         let mut wakes = Wakes::new();
                         self.apply_control(index, node, now, &mut wakes);
                         self.leave_role(&mut wakes);
                         return Ok(self.ticket(index));
                     }
-                    Err(changed) => word = Word(changed),
+                    Err(changed) => word = changed,
                 }
                 continue;
             }
@@ -455,28 +440,20 @@ impl Gate {
     }
 
     /// The end of a request, or a tick: applied in the role if that is free, published otherwise.
-    #[inline(always)]
     fn end(&self, now: u64, index: u32, node: &Node, kind: Kind, seats: u64) {
         let mut word = Word(load_to_exchange(&self.word, Ordering::Relaxed));
         loop {
             fault::reached(Point::Attempt);
             let next = word.released(seats);
             if word.is_quiet() {
-                // Acquire: pairs with the last holder's hand-back.
-                match self.word.compare_exchange_weak(
-                    word.0,
-                    next.with(HELD).0,
-                    Ordering::Acquire,
-                    Ordering::Relaxed,
-                ) {
+                match self.take_role(word, next) {
                     Ok(_) => {
-                        fault::reached(Point::TookRole);
                         let mut wakes = Wakes::new();
                         self.apply_end(index, node, kind, now, &mut wakes);
                         self.leave_role(&mut wakes);
                         return;
                     }
-                    Err(changed) => word = Word(changed),
+                    Err(changed) => word = changed,
                 }
                 continue;
             }
@@ -524,7 +501,7 @@ impl Gate {
         }
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn start_in_role(
         &self,
         now: u64,
@@ -553,6 +530,13 @@ impl Gate {
         }
         self.leave_role(&mut wakes);
         started
+    }
+
+    #[cold]
+    fn finish_in_role(&self, now: u64, index: u32, node: &Node) {
+        let mut wakes = Wakes::new();
+        self.apply_end(index, node, Kind::Finish, now, &mut wakes);
+        self.leave_role(&mut wakes);
     }
 
     /// The answer for a start that was published undecided, which this thread may have decided meanwhile.

@@ -29,7 +29,7 @@
 use core::task::Waker;
 
 use alloc::boxed::Box;
-use apf_core::{Cause, Reason, RequestId, WorkEstimate};
+use apf_core::{Cause, MAX_SEATS, Reason, RequestId, WorkEstimate};
 
 use super::role::ControlFn;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, ProtocolCell};
@@ -61,6 +61,16 @@ pub struct Request {
     pub flow_hash: u64,
     /// Its cost.
     pub work: WorkEstimate,
+}
+
+impl Request {
+    /// Whether a level may be asked for it at all.
+    #[inline(always)]
+    pub(super) const fn is_valid(&self) -> bool {
+        self.work.initial_seats > 0
+            && self.work.max_seats() <= MAX_SEATS
+            && self.work.additional_latency <= i64::MAX as u64
+    }
 }
 
 /// What kind of event a published cell stands for.
@@ -161,20 +171,30 @@ impl Node {
     }
 
     /// The owner of a node that is not published yet makes it a request.
-    #[inline(always)]
+    #[inline]
     pub(super) fn prepare(&self, request: Request) {
         self.state.store(0, Ordering::Relaxed);
-        let WorkEstimate { initial_seats, final_seats, additional_latency } = request.work;
+        // SAFETY: the node was just taken from the pool or in the role, whose acquire ordered the last user's accesses
+        // before this one, and is not published: the owner is its only user.
+        self.request.with_mut(|slot| unsafe { *slot = request });
+        self.in_core(|core| core.id = None);
+    }
+
+    /// As [`Node::prepare`], in the role, for a request that runs in the core already.
+    #[inline(always)]
+    pub(super) fn prepare_running(&self, request: &Request, id: RequestId) {
+        // Relaxed: only its owner looks, and whoever gets the ticket from it.
+        self.state.store(GRANTED, Ordering::Relaxed);
         self.request.with_mut(|slot| {
-            // SAFETY: the node was just taken from the pool or in the role, whose acquire ordered the last user's accesses
-            // before this one, and is not published: the owner is its only user.
+            // SAFETY: as in `prepare`.
             let slot = unsafe { &mut *slot };
-            // One by one, as they come in registers: see `Gate::arrive`.
+            // One by one: a copy of the whole would read in wide pieces what has just been written in narrow ones.
             slot.flow_hash = request.flow_hash;
-            slot.work.initial_seats = initial_seats;
-            slot.work.final_seats = final_seats;
-            slot.work.additional_latency = additional_latency;
+            slot.work.initial_seats = request.work.initial_seats;
+            slot.work.final_seats = request.work.final_seats;
+            slot.work.additional_latency = request.work.additional_latency;
         });
+        self.in_core(|core| core.id = Some(id));
     }
 
     /// The owner of a node that is not published yet makes it a control operation.
@@ -190,6 +210,16 @@ impl Node {
         // SAFETY: the writes (`prepare`, `trim`) happen before: through the publishing compare-exchange and the
         // drain for the holder, in program order or through the acquire of `GRANTED` for the owner.
         self.request.with(|slot| unsafe { *slot })
+    }
+
+    /// The seats that come back at once when the request has been served; for its owner, as [`Node::request`].
+    #[inline(always)]
+    pub(super) fn seats_at_end(&self) -> u64 {
+        self.request.with(|slot| {
+            // SAFETY: as in `request`.
+            let work = unsafe { &(*slot).work };
+            if work.additional_latency == 0 { work.max_seats() } else { 0 }
+        })
     }
 
     /// The holder writes back what dispatch clipped, before it grants.

@@ -122,16 +122,16 @@ pub(super) struct Core {
     /// The time of the latest event. (The level's own stays behind where a period of demand ends.)
     now: u64,
     /// First of the drained cells that are not applied yet, linked in order; 0 for none.
-    left_over: u32,
+    pub(super) left_over: u32,
     /// Wakers of granted requests beyond what the holder can wake at once.
-    to_wake: VecDeque<Waker>,
+    pub(super) to_wake: VecDeque<Waker>,
     /// A node that is free, for the next start that takes the role: it need not go through the pool, which costs two
     /// exchanges. 1 more than its index; 0 for none.
-    spare: u32,
+    pub(super) spare: u32,
     /// Seats of requests that run by the word alone, for want of memory to have them in the core. The word counts
     /// them; what the core decides by itself exceeds the limit by so many.
-    uncounted: u64,
-    quiescing: bool,
+    pub(super) uncounted: u64,
+    pub(super) quiescing: bool,
     #[cfg(feature = "history")]
     pub(super) history: History,
 }
@@ -153,8 +153,20 @@ impl Core {
 }
 
 impl Core {
+    /// Gives a node back, in the role. Its next owner takes it in the role too, or from the pool.
+    #[inline(always)]
+    pub(super) fn free(&mut self, slab: &Slab, index: u32, node: &Node) {
+        if self.spare == 0 {
+            node.end_life();
+            self.spare = index.wrapping_add(1);
+        } else {
+            slab.give(index);
+        }
+    }
+
     /// The time that an event counts at: the latest that any event up to it has read.
-    fn passes(&mut self, stamp: u64) -> u64 {
+    #[inline(always)]
+    pub(super) fn passes(&mut self, stamp: u64) -> u64 {
         self.now = self.now.max(stamp);
         self.now
     }
@@ -244,23 +256,33 @@ impl HolderSink<'_> {
 }
 
 impl Sink for HolderSink<'_> {
+    #[inline(always)]
     fn grant(&mut self, grant: Grant) -> Answer {
-        let index = grant.token as u32;
-        let by_word = self.by_word.filter(|(granted, _)| *granted == index);
-        let Some(node) = by_word.map(|(_, node)| node).or_else(|| self.slab.get(index)) else {
-            return Answer::Taken;
-        };
+        match self.by_word {
+            Some((index, node)) if index == grant.token as u32 => {
+                node.in_core(|core| core.id = Some(grant.id));
+                reached(Point::Grant);
+                reached(Point::Granted);
+                #[cfg(feature = "history")]
+                self.history.granted(grant.token, None);
+                Answer::Taken
+            }
+            _ => self.ask(&grant),
+        }
+    }
+}
+
+impl HolderSink<'_> {
+    /// Grants a request that waits or is undecided, unless its owner has abandoned it.
+    fn ask(&mut self, grant: &Grant) -> Answer {
+        let Some(node) = self.slab.get(grant.token as u32) else { return Answer::Taken };
         node.in_core(|core| core.id = Some(grant.id));
         reached(Point::Grant);
-        let answer = if by_word.is_some() {
-            Ok(None)
-        } else {
-            let work = node.request().work;
-            if (work.final_seats, work.additional_latency) != (grant.final_seats, grant.additional_latency) {
-                node.trim(grant.final_seats, grant.additional_latency);
-            }
-            node.grant()
-        };
+        let work = node.request().work;
+        if (work.final_seats, work.additional_latency) != (grant.final_seats, grant.additional_latency) {
+            node.trim(grant.final_seats, grant.additional_latency);
+        }
+        let answer = node.grant();
         reached(Point::Granted);
         #[cfg(feature = "history")]
         self.history.granted(grant.token, answer.as_ref().err().copied());
@@ -294,23 +316,33 @@ impl Gate {
         self.core.with_mut(|core| f(unsafe { &mut *core }))
     }
 
+    /// Takes the role from a quiet word, which becomes `next`; `Ok` with what it is while the role is held.
+    #[inline(always)]
+    pub(super) fn take_role(&self, word: Word, next: Word) -> Result<Word, Word> {
+        let held = next.with(HELD);
+        // Acquire: pairs with the last holder's hand-back.
+        match self.word.compare_exchange_weak(word.0, held.0, Ordering::Acquire, Ordering::Relaxed) {
+            Ok(_) => {
+                reached(Point::TookRole);
+                Ok(held)
+            }
+            Err(changed) => Err(Word(changed)),
+        }
+    }
+
+    /// Hands the role back if the word is still `held`.
+    #[inline(always)]
+    pub(super) fn give_role_back(&self, held: Word, word: Word) -> bool {
+        // Release: the next holder sees the core as it is now.
+        self.word.compare_exchange(held.0, word.0, Ordering::Release, Ordering::Relaxed).is_ok()
+    }
+
     /// Takes a node, in the role.
     #[inline]
     pub(super) fn take_in_role(&self) -> Option<(u32, &Node)> {
         match self.in_role(|core| core::mem::take(&mut core.spare)).checked_sub(1) {
             Some(index) => Some((index, self.slab.get(index)?)),
             None => self.slab.take(),
-        }
-    }
-
-    /// Gives a node back, in the role. Its next owner takes it in the role too, or from the pool.
-    #[inline]
-    fn give_in_role(&self, index: u32, node: &Node) {
-        if self.in_role(|core| core.spare == 0) {
-            node.end_life();
-            self.in_role(|core| core.spare = index.wrapping_add(1));
-        } else {
-            self.slab.give(index);
         }
     }
 
@@ -321,7 +353,6 @@ impl Gate {
     }
 
     /// Applies a start, in the role.
-    #[inline]
     pub(super) fn apply_start(
         &self,
         index: u32,
@@ -331,77 +362,80 @@ impl Gate {
         granted: bool,
         wakes: &mut Wakes,
     ) -> Result<Arrived, ArriveError> {
-        self.in_role(|core| {
-            let now = core.passes(stamp);
-            let Core { level, to_wake, .. } = core;
-            let arrival =
-                Arrival { flow_hash: request.flow_hash, work: request.work, token: u64::from(index) };
+        let core = self.core.get_mut();
+        // SAFETY: as in `in_role`.
+        let core = unsafe { core.deref() };
+        let now = core.passes(stamp);
+        let Core { level, to_wake, .. } = core;
+        let arrival = Arrival { flow_hash: request.flow_hash, work: request.work, token: u64::from(index) };
+        #[cfg(feature = "history")]
+        core.history.begin(Entry::Start { now, token: arrival.token, request, granted });
+        let mut sink = HolderSink {
+            slab: &self.slab,
+            wakes,
+            to_wake,
+            by_word: granted.then_some((index, node)),
             #[cfg(feature = "history")]
-            core.history.begin(Entry::Start { now, token: arrival.token, request, granted });
-            let mut sink = HolderSink {
-                slab: &self.slab,
-                wakes,
-                to_wake,
-                by_word: granted.then_some((index, node)),
-                #[cfg(feature = "history")]
-                history: &mut core.history,
-            };
-            let arrived = level.arrive(now, arrival, &mut sink);
-            debug_assert!(
-                !granted || matches!(arrived, Ok(Arrived::Executing(_)) | Err(_)),
-                "granted by the word, {arrived:?} by the core"
-            );
-            #[cfg(feature = "history")]
-            core.history.end(outcome(&arrived));
+            history: &mut core.history,
+        };
+        let arrived = level.arrive(now, arrival, &mut sink);
+        debug_assert!(
+            !granted || matches!(arrived, Ok(Arrived::Executing(_)) | Err(_)),
+            "granted by the word, {arrived:?} by the core"
+        );
+        #[cfg(feature = "history")]
+        core.history.end(outcome(&arrived));
+        // One that executes has been granted, which has noted it already.
+        if !matches!(arrived, Ok(Arrived::Executing(_))) {
             node.in_core(|notes| {
                 notes.id = match arrived {
-                    Ok(Arrived::Executing(id) | Arrived::Waiting(id)) => Some(id),
+                    Ok(Arrived::Waiting(id)) => Some(id),
                     _ => None,
                 };
             });
-            arrived
-        })
+        }
+        arrived
     }
 
     /// Applies the end of a request, in the role, and frees its node.
-    #[inline(always)]
     pub(super) fn apply_end(&self, index: u32, node: &Node, kind: Kind, stamp: u64, wakes: &mut Wakes) {
-        self.in_role(|core| {
-            let now = core.passes(stamp);
-            let Core { level, to_wake, uncounted, .. } = core;
-            let id: Option<RequestId> = node.in_core(|notes| notes.id.take());
-            #[cfg(feature = "history")]
-            core.history.begin(match kind {
-                Kind::Finish => Entry::Finish { now, token: u64::from(index) },
-                Kind::Cancel => Entry::Cancel { now, token: u64::from(index), cause: node.cause() },
-                _ => Entry::Tick { now },
-            });
-            let mut sink = HolderSink {
-                slab: &self.slab,
-                wakes,
-                to_wake,
-                by_word: None,
-                #[cfg(feature = "history")]
-                history: &mut core.history,
-            };
-            match (kind, id) {
-                (Kind::Finish, Some(id)) => {
-                    let finished = level.finish(now, id, &mut sink);
-                    debug_assert!(finished.is_ok(), "a request that runs here does not execute in the core");
-                }
-                (Kind::Cancel, Some(id)) => {
-                    // An error: a release on the way would have started it, and it did not take the grant.
-                    let cancelled = level.cancel(now, id, node.cause(), &mut sink);
-                    debug_assert!(cancelled != Ok(Cancelled::Executing), "granted after it was abandoned");
-                }
-                // A start that was refused, or whose grant was not taken, is not in the core any more.
-                _ => level.tick(now, &mut sink),
-            }
-            if kind == Kind::Finish && id.is_none() {
-                *uncounted = uncounted.saturating_sub(node.request().work.max_seats());
-            }
+        let core = self.core.get_mut();
+        // SAFETY: as in `in_role`.
+        let core = unsafe { core.deref() };
+        let now = core.passes(stamp);
+        let Core { level, to_wake, uncounted, .. } = core;
+        let id: Option<RequestId> = node.in_core(|notes| notes.id.take());
+        #[cfg(feature = "history")]
+        core.history.begin(match kind {
+            Kind::Finish => Entry::Finish { now, token: u64::from(index) },
+            Kind::Cancel => Entry::Cancel { now, token: u64::from(index), cause: node.cause() },
+            _ => Entry::Tick { now },
         });
-        self.give_in_role(index, node);
+        let mut sink = HolderSink {
+            slab: &self.slab,
+            wakes,
+            to_wake,
+            by_word: None,
+            #[cfg(feature = "history")]
+            history: &mut core.history,
+        };
+        match (kind, id) {
+            (Kind::Finish, Some(id)) => {
+                let finished = level.finish(now, id, &mut sink);
+                debug_assert!(finished.is_ok(), "a request that runs here does not execute in the core");
+            }
+            (Kind::Cancel, Some(id)) => {
+                // An error: a release on the way would have started it, and it did not take the grant.
+                let cancelled = level.cancel(now, id, node.cause(), &mut sink);
+                debug_assert!(cancelled != Ok(Cancelled::Executing), "granted after it was abandoned");
+            }
+            // A start that was refused, or whose grant was not taken, is not in the core any more.
+            _ => level.tick(now, &mut sink),
+        }
+        if kind == Kind::Finish && id.is_none() {
+            *uncounted = uncounted.saturating_sub(node.request().work.max_seats());
+        }
+        core.free(&self.slab, index, node);
     }
 
     /// Carries out a control operation, in the role.
@@ -473,27 +507,8 @@ impl Gate {
     }
 
     /// Out of the role, once what others have left is done.
-    #[inline(always)]
-    pub(super) fn leave_role(&self, wakes: &mut Wakes) {
-        // Most of the time nobody has left anything, and nobody is to be woken.
-        if wakes.len == 0 && self.in_role(|core| core.left_over == 0 && core.to_wake.is_empty()) {
-            reached(Point::HandBack);
-            if let Some(alarm) = self.hand_back() {
-                reached(Point::HandedBack);
-                self.call_out(alarm, wakes);
-                reached(Point::Woken);
-                if !self.take_offer() {
-                    return;
-                }
-                reached(Point::TookRole);
-            }
-        }
-        self.work_and_leave(wakes);
-    }
-
-    /// The holder's loop.
     #[cold]
-    fn work_and_leave(&self, wakes: &mut Wakes) {
+    pub(super) fn leave_role(&self, wakes: &mut Wakes) {
         let mut budget = EVENTS_BETWEEN_OFFERS;
         loop {
             let next = self.work(&mut budget, wakes);
@@ -588,7 +603,6 @@ impl Gate {
     }
 
     /// Gives the role up if nothing has been published meanwhile; `Some` with the time of the alarm to set, if any.
-    #[inline(always)]
     fn hand_back(&self) -> Option<Option<u64>> {
         let (closed, free, alarm, retired) = self.in_role(|core| {
             debug_assert!(
@@ -622,11 +636,7 @@ impl Gate {
         if retired {
             word = word.with(CLOSED | RETIRED);
         }
-        // Release: the next holder sees the core as it is now.
-        self.word
-            .compare_exchange(now.0, word.0, Ordering::Release, Ordering::Relaxed)
-            .is_ok()
-            .then_some(alarm)
+        self.give_role_back(now, word).then_some(alarm)
     }
 
     /// Takes the role if it is on offer.
