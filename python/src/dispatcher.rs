@@ -11,10 +11,11 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::admission::Admission;
 use crate::permit::Permit;
 use crate::request::{Given, Request, seconds};
 use crate::stats::Stats;
-use crate::{blocking, config, errors};
+use crate::{admission, blocking, config, errors};
 
 /// Admits requests by the rules of API Priority and Fairness.
 #[pyclass(frozen, module = "apf_core", weakref)]
@@ -102,6 +103,7 @@ impl Dispatcher {
         clock: Option<&Bound<'_, ManualClock>>,
     ) -> PyResult<Self> {
         errors::prepare(py)?;
+        admission::prepare(py)?;
         let objects = config::objects(config, config::built_in(built_in)?)?;
         let uids = Mutex::new(Uids::of(&objects));
         let mut builder = apf::Dispatcher::builder()
@@ -155,6 +157,19 @@ impl Dispatcher {
         let timeout: Option<Duration> = timeout.map(|limit| seconds("timeout", limit)).transpose()?;
         let admit = self.inner.admit_owned(given.request_within(timeout));
         blocking::wait(py, admit, self.clock_runs).map(Permit::new)
+    }
+
+    /// Admits a request in an event loop: it takes its place now, and awaiting it gives its permit.
+    #[pyo3(signature = (request = None, /, *, timeout = None, **attributes))]
+    fn admit(
+        &self,
+        request: Option<&Bound<'_, Request>>,
+        timeout: Option<f64>,
+        attributes: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Admission> {
+        let given = Given::new(request, attributes)?;
+        let timeout: Option<Duration> = timeout.map(|limit| seconds("timeout", limit)).transpose()?;
+        Ok(Admission::new(self.inner.admit_owned(given.request_within(timeout))))
     }
 
     /// Replaces the whole configuration while requests are in flight.

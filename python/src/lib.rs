@@ -3,7 +3,9 @@
 //! What can wait lets go of the interpreter first; what cannot keeps it, for that is cheaper. Rust code never takes the
 //! interpreter's lock while it holds one of its own.
 
+mod admission;
 mod blocking;
+mod completions;
 mod config;
 mod dispatcher;
 mod errors;
@@ -16,6 +18,10 @@ use pyo3::prelude::*;
 /// `apf_core._native`. Not declared safe without the interpreter's lock: nobody has tested it so.
 #[pymodule(gil_used = true)]
 mod _native {
+    #[pymodule_export]
+    use crate::admission::{Admission, Done};
+    #[pymodule_export]
+    use crate::completions::Completions;
     #[pymodule_export]
     use crate::config::Finding;
     #[pymodule_export]

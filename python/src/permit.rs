@@ -16,6 +16,10 @@ impl Permit {
         Self { held: Mutex::new(permit) }
     }
 
+    pub(crate) fn give_back(&self) {
+        self.held().release_early();
+    }
+
     /// Never contended for longer than a release takes, which waits for nobody.
     fn held(&self) -> MutexGuard<'_, OwnedPermit> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
@@ -26,7 +30,7 @@ impl Permit {
 impl Permit {
     /// Gives the seats back. Doing so again changes nothing.
     fn release(&self) {
-        self.held().release_early();
+        self.give_back();
     }
 
     /// The priority level.
@@ -59,7 +63,7 @@ impl Permit {
 
     #[pyo3(signature = (*_exception))]
     fn __exit__(&self, _exception: &Bound<'_, pyo3::types::PyTuple>) {
-        self.release();
+        self.give_back();
     }
 
     fn __repr__(&self) -> String {

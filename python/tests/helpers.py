@@ -29,7 +29,7 @@ spec:
     resourceRules: [{verbs: ["*"], apiGroups: ["*"], resources: ["*"], namespaces: ["*"], clusterScope: true}]
     nonResourceRules: [{verbs: ["*"], nonResourceURLs: ["*"]}]
 """
-QUEUE = "Queue, queuing: {queues: 8, handSize: 2, queueLengthLimit: 20000}"
+QUEUE = "Queue, queuing: {queues: 8, handSize: 1, queueLengthLimit: 20000}"
 
 
 

@@ -5,6 +5,7 @@
 
 from apf_core._errors import ConfigError, Error, ForkedError, Rejected, SimulationError
 from apf_core._native import (
+    Admission,
     Dispatcher,
     Finding,
     Histogram,
@@ -17,6 +18,7 @@ from apf_core._native import (
 )
 
 __all__ = [
+    "Admission",
     "ConfigError",
     "Dispatcher",
     "Error",
