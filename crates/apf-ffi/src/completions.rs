@@ -17,7 +17,7 @@ use crate::outcome;
 use crate::pointers::Checked;
 use crate::slot::{Holding, Phase, Slot};
 use crate::status::apf_status::*;
-use crate::types::apf_completion;
+use crate::types::{apf_completion, apf_outcome};
 
 /// What a host is called with when a queued request has been decided: its own `context`, and the completion, which
 /// lives as long as the call.
@@ -233,19 +233,15 @@ fn hand_out(slot: &Slot) -> Option<apf_completion> {
     let ticket = slot.ticket(claim.generation);
     let body = claim.body();
     let (user_data, waited) = (body.user_data, body.time);
-    match &body.holding {
-        Holding::Permit(permit) => {
-            let outcome = outcome::admitted(ticket, permit);
-            claim.leave(Phase::Running);
-            Some(outcome::completion(user_data, waited, APF_OK, outcome))
-        }
-        Holding::Refusal(error) => {
-            let (status, outcome) = outcome::refused(error);
-            let outcome = crate::types::apf_outcome { ticket, ..outcome };
-            Some(outcome::completion(user_data, waited, status, outcome))
-        }
-        Holding::Nothing | Holding::Future(_) => None, // cannot be; the slot is freed
+    if let Some(permit) = &body.permit {
+        let outcome = outcome::admitted(ticket, permit);
+        claim.leave(Phase::Running);
+        return Some(outcome::completion(user_data, waited, APF_OK, outcome));
     }
+    // The slot is freed.
+    let Holding::Refusal(error) = &body.holding else { return None };
+    let (status, outcome) = outcome::refused(error);
+    Some(outcome::completion(user_data, waited, status, apf_outcome { ticket, ..outcome }))
 }
 
 /// Ends the request of a slot that has just been unlinked.

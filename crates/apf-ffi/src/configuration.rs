@@ -27,8 +27,9 @@ pub(crate) unsafe fn read(configuration: *const apf_configuration) -> Checked<Re
     if configuration.is_null() {
         return Ok(Read { objects: Some(bootstrap::all()), diagnostics: Vec::new() });
     }
-    // SAFETY: the caller's promise, here and below; every field is a number or a pointer that is looked at later.
+    // SAFETY: the caller's promise; every field is a number or a pointer that is looked at later.
     let given = unsafe { sized(configuration, size_of::<apf_configuration>(), apf_configuration::EMPTY)? };
+    // SAFETY: as above.
     let (manifest, name, path) = unsafe { (text(given.text)?, text(given.text_name)?, text(given.path)?) };
     let strictness = match given.strictness {
         s if s == apf_strictness::APF_STRICTNESS_STRICT as i32 => Strictness::Strict,

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use apf::Dispatcher;
 use apf::clock::ManualClock;
 
+use crate::magazine;
 use crate::pointers::Checked;
 use crate::slab::Slab;
 use crate::slot::{Claim, Phase, Slot, generation_of};
@@ -19,8 +20,7 @@ use crate::types::apf_ticket;
 #[allow(non_camel_case_types, reason = "names of the C interface")]
 #[derive(Debug)]
 pub struct apf_engine {
-    /// Before the dispatcher: what is left in the slots borrows it.
-    pub(crate) slab: Slab,
+    pub(crate) slab: Arc<Slab>,
     dispatcher: Dispatcher,
     /// Of no other engine of this process: part of every ticket.
     number: u32,
@@ -43,7 +43,7 @@ impl apf_engine {
         static ENGINES: AtomicU32 = AtomicU32::new(1);
         let number = ENGINES.fetch_add(1, Ordering::Relaxed).max(1);
         Arc::new(Self {
-            slab: Slab::new(),
+            slab: Arc::new(Slab::new(number)),
             dispatcher,
             number,
             process: process(),
@@ -60,8 +60,8 @@ impl apf_engine {
 
     /// The dispatcher, for what is put into slots of this engine alone.
     pub(crate) fn dispatcher_for_slots(&self) -> &'static Dispatcher {
-        // SAFETY: what borrows it is in a slot of `slab`, or on its way from or to one in a call that has borrowed `self`;
-        // `slab` is dropped before `dispatcher`, and an engine does not move, for it is only made in an `Arc`.
+        // SAFETY: what borrows it is in a slot of this engine, or on its way from or to one in a call that has borrowed
+        // `self`; the engine empties its slots before it goes, and does not move, for it is only made in an `Arc`.
         unsafe { &*std::ptr::from_ref(&self.dispatcher) }
     }
 
@@ -111,10 +111,21 @@ impl apf_engine {
         Ok((slot, generation_of(generation)?))
     }
 
+    /// A free slot; `None` when there is no memory for another.
+    #[inline]
+    pub(crate) fn take_slot(&self) -> Option<Claim<'_>> {
+        loop {
+            if let Some(index) = magazine::take(&self.slab) {
+                return self.slab.get(index).map(Slot::take);
+            }
+            self.slab.grow(self)?;
+        }
+    }
+
     /// Ends a running request.
     #[inline]
     pub(crate) fn finish(&self, ticket: apf_ticket) -> Checked<()> {
-        self.claim_running(ticket).map(drop)
+        self.claim_running(ticket).map(|claim| drop(claim.end()))
     }
 
     /// Claims a request that runs, or whose seats have been released early, in order to end it.
@@ -140,7 +151,7 @@ impl apf_engine {
         let mut claim = slot
             .claim(generation, Phase::Running, Phase::Releasing)
             .map_err(|state| Slot::why_not_running(state, generation))?;
-        let permit = std::mem::take(&mut claim.body().holding);
+        let permit = claim.body().permit.take();
         claim.leave(Phase::Released);
         drop(permit);
         Ok(())
@@ -169,9 +180,9 @@ impl apf_engine {
                 },
                 Phase::Decided => {
                     if let Ok(mut claim) = slot.claim(generation, Phase::Decided, Phase::Revoking) {
-                        let holding = std::mem::take(&mut claim.body().holding);
+                        let body = std::mem::take(claim.body());
                         claim.leave_void();
-                        drop(holding);
+                        drop(body);
                         return Ok(());
                     }
                 }
@@ -187,6 +198,11 @@ impl apf_engine {
         if self.calling.load(Ordering::SeqCst) != 0 {
             return Err(APF_ERROR_BUSY);
         }
+        self.end_requests();
+        Ok(())
+    }
+
+    fn end_requests(&self) {
         for slot in self.slab.iter() {
             let generation = slot.state().generation();
             let ticket = self.ticket(slot.index, generation);
@@ -195,7 +211,13 @@ impl apf_engine {
                 let _ = self.finish(ticket);
             }
         }
-        Ok(())
+    }
+}
+
+impl Drop for apf_engine {
+    fn drop(&mut self) {
+        // Nothing is left after `end_all`, but the slots may outlive the dispatcher: threads' magazines look at them.
+        self.end_requests();
     }
 }
 

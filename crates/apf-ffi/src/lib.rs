@@ -10,6 +10,7 @@ mod completions;
 mod configuration;
 mod engine;
 mod guard;
+mod magazine;
 mod outcome;
 mod pointers;
 mod problems;

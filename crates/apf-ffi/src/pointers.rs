@@ -91,11 +91,29 @@ pub(crate) unsafe fn places<'a, T>(data: *mut T, len: usize) -> Checked<&'a mut 
 pub(crate) unsafe fn text<'a>(text: apf_str) -> Checked<&'a str> {
     // SAFETY: the caller's promise.
     let bytes = unsafe { array(text.data.cast::<u8>(), text.len)? };
-    if bytes.is_ascii() {
+    if is_ascii(bytes) {
         // SAFETY: ASCII is UTF-8.
         return Ok(unsafe { std::str::from_utf8_unchecked(bytes) });
     }
     std::str::from_utf8(bytes).map_err(|_| APF_ERROR_UTF8)
+}
+
+/// As the standard one, for texts that are a few words long at most.
+#[inline(always)]
+fn is_ascii(bytes: &[u8]) -> bool {
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    let bits = if let (Some(first), Some(last)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
+        let mut bits = u64::from_ne_bytes(*first) | u64::from_ne_bytes(*last);
+        for chunk in bytes.as_chunks::<8>().0 {
+            bits |= u64::from_ne_bytes(*chunk);
+        }
+        bits
+    } else if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        u64::from(u32::from_ne_bytes(*first) | u32::from_ne_bytes(*last))
+    } else {
+        bytes.iter().fold(0, |bits, byte| bits | u64::from(*byte))
+    };
+    bits & HIGH == 0
 }
 
 /// A structure whose first field is its size: what the caller has of it, over the defaults for what a caller of an

@@ -6,7 +6,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use crate::engine::apf_engine;
-use crate::slot::{Claim, Slot};
+use crate::slot::Slot;
 
 /// Slots in the first chunk; each further one has twice as many.
 const FIRST: usize = 64;
@@ -16,6 +16,8 @@ const INDEX: u64 = u32::MAX as u64;
 /// See the module documentation.
 #[derive(Debug)]
 pub(crate) struct Slab {
+    /// That of its engine.
+    pub(crate) number: u32,
     chunks: [AtomicPtr<Slot>; CHUNKS],
     free: Line,
 }
@@ -27,14 +29,15 @@ pub(crate) struct Slab {
 struct Line(AtomicU64);
 
 impl Slab {
-    pub(crate) fn new() -> Self {
-        Self { chunks: [const { AtomicPtr::new(ptr::null_mut()) }; CHUNKS], free: Line::default() }
+    pub(crate) fn new(number: u32) -> Self {
+        Self { number, chunks: [const { AtomicPtr::new(ptr::null_mut()) }; CHUNKS], free: Line::default() }
     }
 
     const fn chunk_len(chunk: usize) -> usize {
         FIRST << chunk
     }
 
+    #[inline]
     pub(crate) fn get(&self, index: u32) -> Option<&Slot> {
         let shifted = index as usize + FIRST;
         let chunk = (shifted / FIRST).ilog2() as usize;
@@ -46,47 +49,70 @@ impl Slab {
         Some(unsafe { &*slots.add(shifted - Self::chunk_len(chunk)) })
     }
 
-    /// A free slot; `None` when there is no memory for another.
-    #[inline]
-    pub(crate) fn take(&self, engine: &apf_engine) -> Option<Claim<'_>> {
-        loop {
-            // Acquire: pairs with the release of whoever gave the slot back, also for its link.
-            let mut free = self.free.0.load(Ordering::Acquire);
-            while let Some(index) = (free as u32).checked_sub(1) {
-                let slot = self.get(index)?;
-                // Should the slot have been taken meanwhile, its link is any number, and the exchange fails.
-                let next = bump(free, slot.next_free.load(Ordering::Relaxed));
-                match self.free.0.compare_exchange_weak(free, next, Ordering::Acquire, Ordering::Acquire) {
-                    Ok(_) => return Some(slot.take()),
-                    Err(now) => free = now,
-                }
+    /// Takes up to `most` slots off the stack, with one exchange.
+    pub(crate) fn take_some(&self, most: usize, mut each: impl FnMut(u32)) {
+        // Acquire: pairs with the release of whoever gave the slots back, also for their links.
+        let mut free = self.free.0.load(Ordering::Acquire);
+        while free & INDEX != 0 {
+            let mut rest = free as u32;
+            // Should the stack have been changed meanwhile, the links are any numbers, and the exchange fails.
+            for _ in 0..most {
+                let Some(slot) = rest.checked_sub(1).and_then(|index| self.get(index)) else { break };
+                rest = slot.next_free.load(Ordering::Relaxed);
             }
-            self.grow(engine)?;
+            let next = bump(free, rest);
+            match self.free.0.compare_exchange_weak(free, next, Ordering::Acquire, Ordering::Acquire) {
+                Ok(_) => {
+                    let mut taken = free as u32;
+                    while taken != rest {
+                        let Some(index) = taken.checked_sub(1) else { return };
+                        let Some(slot) = self.get(index) else { return };
+                        taken = slot.next_free.load(Ordering::Relaxed);
+                        each(index);
+                    }
+                    return;
+                }
+                Err(now) => free = now,
+            }
         }
     }
 
-    #[inline]
-    pub(crate) fn give(&self, slot: &Slot) {
-        self.push(slot.index, slot);
+    /// Puts slots on the stack, with one exchange.
+    pub(crate) fn give_all(&self, slots: impl Iterator<Item = u32>) {
+        let (mut first, mut last) = (0, None);
+        for index in slots {
+            if let Some(slot) = self.get(index) {
+                slot.next_free.store(first, Ordering::Relaxed);
+                first = index.wrapping_add(1);
+                last.get_or_insert(slot);
+            }
+        }
+        if let Some(last) = last {
+            self.push(first, last);
+        }
     }
 
-    /// Pushes a run of linked slots that ends with `last`.
+    /// Pushes a run of linked slots that ends with `last`; `first` is an index + 1.
     fn push(&self, first: u32, last: &Slot) {
         let mut free = self.free.0.load(Ordering::Relaxed);
         loop {
             last.next_free.store(free as u32, Ordering::Relaxed);
-            let next = bump(free, first.wrapping_add(1));
-            // Release: whoever takes the slot sees its body as it was left.
-            match self.free.0.compare_exchange_weak(free, next, Ordering::Release, Ordering::Relaxed) {
+            // Release: whoever takes the slots sees their bodies and links as they were left.
+            match self.free.0.compare_exchange_weak(
+                free,
+                bump(free, first),
+                Ordering::Release,
+                Ordering::Relaxed,
+            ) {
                 Ok(_) => return,
                 Err(now) => free = now,
             }
         }
     }
 
-    /// Adds the next chunk, unless another thread has just done so.
+    /// Adds the next chunk, unless another thread has just done so. `None` when there is no memory for it.
     #[cold]
-    fn grow(&self, engine: &apf_engine) -> Option<()> {
+    pub(crate) fn grow(&self, engine: &apf_engine) -> Option<()> {
         for (chunk, place) in self.chunks.iter().enumerate() {
             if !place.load(Ordering::Relaxed).is_null() {
                 continue;
@@ -108,7 +134,7 @@ impl Slab {
                 return Some(());
             }
             let last = self.get((base + len - 1) as u32)?;
-            self.push(base as u32, last);
+            self.push(base as u32 + 1, last);
             return Some(());
         }
         None

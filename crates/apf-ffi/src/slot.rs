@@ -8,7 +8,7 @@
 //!
 //! | phase | the body is | moves to |
 //! | --- | --- | --- |
-//! | `FREE` | nobody's | `TAKEN`, by whoever takes it off the free list |
+//! | `FREE` | nobody's | `TAKEN`, by whoever has it as a free one |
 //! | `TAKEN` | the submitter's | `RUNNING`, `POLLING`, or `FREE` when it is refused |
 //! | `RUNNING` | nobody's, holds a permit | `ENDING` (finish), `RELEASING` (finish early) |
 //! | `RELEASING` | finish early's | `RELEASED` |
@@ -33,6 +33,7 @@ use apf::{Admit, AdmitError, Permit};
 
 use crate::completions::apf_completions;
 use crate::engine::apf_engine;
+use crate::magazine;
 use crate::pointers::Checked;
 use crate::status::apf_status::{self, *};
 
@@ -101,30 +102,32 @@ impl State {
     }
 }
 
-/// What a request holds.
+/// What a request that does not run holds.
 #[derive(Debug, Default)]
 pub(crate) enum Holding {
     #[default]
     Nothing,
-    Permit(Permit<'static>),
     Future(Admit<'static>),
     Refusal(AdmitError),
 }
 
-/// What belongs to whoever has claimed the slot.
+/// What belongs to whoever has claimed the slot. What every request needs comes first.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(crate) struct Body {
-    pub(crate) holding: Holding,
-    /// Where its completion goes, while it waits or its completion has not been taken.
-    pub(crate) queue: Option<Arc<apf_completions>>,
+    /// Of a request that was admitted, until its seats are given back.
+    pub(crate) permit: Option<Permit<'static>>,
     pub(crate) user_data: u64,
     /// When it was submitted, and after its decision how long it waited: nanoseconds.
     pub(crate) time: u64,
+    /// Where its completion goes, while it waits or its completion has not been taken.
+    pub(crate) queue: Option<Arc<apf_completions>>,
+    pub(crate) holding: Holding,
 }
 
 /// See the module documentation.
 #[derive(Debug)]
-#[repr(align(64))]
+#[repr(C, align(64))]
 pub(crate) struct Slot {
     state: AtomicU64,
     /// Link in the list of free slots.
@@ -160,10 +163,11 @@ impl Slot {
         State(self.state.load(Ordering::Relaxed))
     }
 
-    /// Claims a slot that has just been taken off the free list.
+    /// Claims a free slot that belongs to the caller.
+    #[inline]
     pub(crate) fn take(&self) -> Claim<'_> {
         let state = self.state().to(Phase::Taken);
-        // Relaxed: whoever frees a slot hands it on through the free list; others only learn that it is in use.
+        // Relaxed: whoever frees a slot hands it on through the list of free ones; others only learn that it is in use.
         self.state.store(state.0, Ordering::Relaxed);
         Claim { slot: self, generation: state.generation() }
     }
@@ -370,15 +374,31 @@ impl<'a> Claim<'a> {
     }
 }
 
+impl Claim<'_> {
+    /// Frees the slot of a request that runs, or ran. The permit, if it still has one, is for the caller to end.
+    #[inline]
+    pub(crate) fn end(mut self) -> Option<Permit<'static>> {
+        let permit = self.body().permit.take();
+        self.free();
+        std::mem::forget(self);
+        permit
+    }
+
+    #[inline]
+    fn free(&self) {
+        let free = State::new(self.generation.wrapping_add(1), Phase::Free);
+        // Release: for those who only look at the state; the list of free slots hands the body on.
+        self.slot.state.store(free.0, Ordering::Release);
+        // SAFETY: a slot is that of its engine, which whoever has a claim keeps.
+        let engine = unsafe { &*self.slot.engine };
+        magazine::give(&engine.slab, self.slot.index);
+    }
+}
+
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
         let body = std::mem::take(self.body());
-        let free = State::new(self.generation.wrapping_add(1), Phase::Free);
-        // Release: for those who only look at the state; the free list hands the body on.
-        self.slot.state.store(free.0, Ordering::Release);
-        // SAFETY: a slot lives in the slab of its engine, which lives at least as long.
-        let engine = unsafe { &*self.slot.engine };
-        engine.slab.give(self.slot);
+        self.free();
         // Last: to give up a permit or a place may call wakers, which may use this slot for the next request.
         drop(body);
     }

@@ -55,7 +55,7 @@ fn poll_once(claim: &mut Claim<'_>) -> Option<Poll<Result<Permit<'static>, Admit
     });
     match &mut claim.body().holding {
         Holding::Future(future) => Some(Pin::new(future).poll(&mut Context::from_waker(&waker))),
-        Holding::Nothing | Holding::Permit(_) | Holding::Refusal(_) => None,
+        Holding::Nothing | Holding::Refusal(_) => None,
     }
 }
 
@@ -98,14 +98,17 @@ fn poll(mut claim: Claim<'_>) {
             Some(Poll::Ready(decided)) => {
                 let now = engine.now();
                 let body = claim.body();
-                let waited = now.saturating_sub(body.time);
-                (body.holding, body.time) = match decided {
+                match decided {
                     Ok(permit) => {
-                        let waited = permit.waited_ns();
-                        (Holding::Permit(permit), waited)
+                        body.time = permit.waited_ns();
+                        body.permit = Some(permit);
+                        body.holding = Holding::Nothing;
                     }
-                    Err(error) => (Holding::Refusal(error), waited),
-                };
+                    Err(error) => {
+                        body.time = now.saturating_sub(body.time);
+                        body.holding = Holding::Refusal(error);
+                    }
+                }
                 if let Some(queue) = body.queue.take()
                     && let Ok(slot) = claim.leave_decided()
                 {

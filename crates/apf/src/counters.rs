@@ -66,6 +66,20 @@ struct Shard {
     regular: AtomicDurations,
 }
 
+fn bucket(bounds: &[u64], value: u64) -> usize {
+    bounds.iter().position(|bound| value <= *bound).unwrap_or(bounds.len())
+}
+
+/// Where a number of estimated seats is counted.
+pub(crate) fn seat_bucket(seats: u64) -> usize {
+    bucket(&BOUNDS_SEATS, seats)
+}
+
+/// Where a duration is counted.
+pub(crate) fn duration_bucket(ns: u64) -> usize {
+    bucket(&BOUNDS_NS, ns)
+}
+
 type AtomicDurations = AtomicHistogram<{ BOUNDS_NS.len() + 1 }>;
 
 #[derive(Debug)]
@@ -82,11 +96,15 @@ impl<const BUCKETS: usize> Default for AtomicHistogram<BUCKETS> {
 
 impl<const BUCKETS: usize> AtomicHistogram<BUCKETS> {
     fn observe(&self, bounds: &[u64], value: u64) {
-        let bucket = bounds.iter().position(|bound| value <= *bound).unwrap_or(bounds.len());
+        self.observe_many(bucket(bounds, value), 1, value);
+    }
+
+    /// `times` observations of one bucket, which make `sum`.
+    fn observe_many(&self, bucket: usize, times: u64, sum: u64) {
         if let Some(count) = self.counts.get(bucket) {
-            count.fetch_add(1, Ordering::Relaxed);
+            count.fetch_add(times, Ordering::Relaxed);
         }
-        self.sum.fetch_add(value, Ordering::Relaxed);
+        self.sum.fetch_add(sum, Ordering::Relaxed);
     }
 }
 
@@ -248,9 +266,14 @@ impl Counters {
 
     /// A request arrived, wanting `wanted` seats, and began to execute at once on `seats`.
     pub(crate) fn admitted(&self, wanted: u64, seats: u64) {
+        self.admitted_many(seat_bucket(wanted), 1, wanted, seats);
+    }
+
+    /// As many requests arrived, wanting `wanted` seats together, and began to execute at once on `seats`.
+    pub(crate) fn admitted_many(&self, seat_bucket: usize, times: u64, wanted: u64, seats: u64) {
         let shard = self.shard();
-        shard.estimated.observe(&BOUNDS_SEATS, wanted);
-        shard.waited.counts[0].fetch_add(1, Ordering::Relaxed);
+        shard.estimated.observe_many(seat_bucket, times, wanted);
+        shard.waited.counts[0].fetch_add(times, Ordering::Relaxed);
         shard.started_seats.fetch_add(seats, Ordering::Relaxed);
     }
 
@@ -300,9 +323,21 @@ impl Counters {
 
     /// An executing request ended, `executed` nanoseconds after its start.
     pub(crate) fn finished(&self, seats: u64, executed: u64, watch: bool) {
+        self.finished_many(duration_bucket(executed), watch, 1, executed, seats);
+    }
+
+    /// As many executing requests ended, `executed` nanoseconds after their starts together.
+    pub(crate) fn finished_many(
+        &self,
+        duration_bucket: usize,
+        watch: bool,
+        times: u64,
+        executed: u64,
+        seats: u64,
+    ) {
         let shard = self.shard();
         let executions = if watch { &shard.watches } else { &shard.regular };
-        executions.observe(&BOUNDS_NS, executed);
+        executions.observe_many(duration_bucket, times, executed);
         shard.ended_seats.fetch_add(seats, Ordering::Relaxed);
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use apf_config::attributes::RequestAttributes;
 use apf_config::plan::Plan;
 use apf_core::{Cause, Mode, Reason, WorkEstimate};
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, Guard};
 
 use crate::arena::Arena;
 use crate::classified::Classified;
@@ -69,7 +69,7 @@ pub(crate) struct Snapshot {
 }
 
 /// Where the requests of a schema go: places in the engine's arenas.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Flow {
     pub(crate) level: usize,
     pub(crate) schema: usize,
@@ -77,6 +77,28 @@ pub(crate) struct Flow {
 
 impl Flow {
     pub(crate) const NOWHERE: Self = Self { level: usize::MAX - 64, schema: usize::MAX - 64 };
+}
+
+/// Where a request goes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Classification<'r> {
+    pub(crate) flow: Flow,
+    pub(crate) flow_hash: u64,
+    pub(crate) distinguisher: &'r str,
+}
+
+/// Classifies a request, and keeps the result where its host wants that.
+fn classify_anew<'r>(
+    generation: u64,
+    snapshot: &Snapshot,
+    request: &Request<'r>,
+) -> Option<Classification<'r>> {
+    let classified = snapshot.plan.classify(&request.attributes);
+    let flow = *snapshot.flows.get(classified.schema)?;
+    if let Some(keep) = request.classified {
+        keep.set(generation, flow, classified.flow_hash);
+    }
+    Some(Classification { flow, flow_hash: classified.flow_hash, distinguisher: classified.distinguisher })
 }
 
 /// What an admitted request needs to end.
@@ -185,50 +207,71 @@ impl Engine {
         self.schemas.get(flow.schema).map_or("", |slot| &slot.name)
     }
 
-    /// The flow of a request, its hash, and the distinguisher where details are kept.
-    fn classify<'r>(&self, request: &Request<'r>) -> Option<(Flow, u64, &'r str)> {
+    /// The configuration, and a number that was its own or an earlier one's.
+    pub(crate) fn look(&self) -> (u64, Guard<Arc<Snapshot>>) {
         let generation = self.generation.load(Ordering::Acquire);
-        if let Some(kept) = request.classified
-            && self.details.is_none()
-            && let Some((flow, flow_hash)) = kept.get(generation)
-        {
-            return Some((flow, flow_hash, ""));
+        (generation, self.snapshot.load())
+    }
+
+    /// The flow of a request, its hash, and the distinguisher where details are kept.
+    fn classify<'r>(&self, request: &Request<'r>) -> Option<Classification<'r>> {
+        if request.classified.is_some() {
+            let generation = self.generation.load(Ordering::Acquire);
+            if let Some(kept) = self.kept(generation, request) {
+                return Some(kept);
+            }
         }
-        let snapshot = self.snapshot.load();
-        let classified = snapshot.plan.classify(&request.attributes);
-        let flow = *snapshot.flows.get(classified.schema)?;
-        if let Some(keep) = request.classified {
-            keep.set(generation, flow, classified.flow_hash);
-        }
-        Some((flow, classified.flow_hash, classified.distinguisher))
+        let (generation, snapshot) = self.look();
+        classify_anew(generation, &snapshot, request)
+    }
+
+    /// As [`Engine::classify`], by a configuration and its number.
+    #[inline]
+    pub(crate) fn classify_by<'r>(
+        &self,
+        generation: u64,
+        snapshot: &Snapshot,
+        request: &Request<'r>,
+    ) -> Option<Classification<'r>> {
+        self.kept(generation, request).or_else(|| classify_anew(generation, snapshot, request))
+    }
+
+    /// What the host has kept of an earlier request with these attributes.
+    #[inline]
+    fn kept<'r>(&self, generation: u64, request: &Request<'r>) -> Option<Classification<'r>> {
+        let kept = request.classified.filter(|_| self.details.is_none())?;
+        let (flow, flow_hash) = kept.get(generation)?;
+        Some(Classification { flow, flow_hash, distinguisher: "" })
     }
 
     /// A request arrives: it is classified, and granted, queued or refused.
     pub(crate) fn begin(&self, request: &Request<'_>, may_wait: bool) -> Result<Begun, AdmitError> {
         loop {
-            let Some((flow, flow_hash, distinguisher)) = self.classify(request) else {
-                return Err(AdmitError::OutOfMemory);
-            };
+            let Some(class) = self.classify(request) else { return Err(AdmitError::OutOfMemory) };
             // Before the gate's exchange: the time of an event lies within its call.
             let now = self.clock.now();
             // If the level has been retired, the snapshot was changed before: the next look finds another level.
-            if let Some(begun) = self.enter(now, flow, flow_hash, request, distinguisher, may_wait) {
+            let count = |flow, wanted, seats| {
+                self.count(flow, |counters| counters.admitted(wanted, seats));
+            };
+            if let Some(begun) = self.enter(now, class, request, may_wait, count) {
                 return begun;
             }
         }
     }
 
-    /// A request arrives at a level. `None` when the level has been retired.
+    /// A request arrives at a level; `count` counts it if it is admitted at once, by its flow, what it wanted and what it
+    /// got. `None` when the level has been retired.
     #[inline]
     pub(crate) fn enter(
         &self,
         now: u64,
-        flow: Flow,
-        flow_hash: u64,
+        class: Classification<'_>,
         request: &Request<'_>,
-        distinguisher: &str,
         may_wait: bool,
+        count: impl FnOnce(Flow, u64, u64),
     ) -> Option<Result<Begun, AdmitError>> {
+        let Classification { flow, flow_hash, distinguisher } = class;
         let Some(level) = self.level(flow) else { return Some(Err(AdmitError::OutOfMemory)) };
         let asked = GateRequest { flow_hash, work: request.work };
         let started = if may_wait { level.gate.start(now, asked) } else { level.gate.try_start(now, asked) };
@@ -239,7 +282,7 @@ impl Engine {
                 self.note(flow, &ticket, request, distinguisher);
                 let work = level.gate.request(&ticket).map_or(request.work, |granted| granted.work);
                 let (seats, latency) = (work.max_seats(), work.additional_latency);
-                self.count(flow, |counters| counters.admitted(wanted, seats));
+                count(flow, wanted, seats);
                 self.count_clipped(flow, wanted, seats);
                 let admitted = Admitted { flow, seats, latency, arrival: now, start: now, watch };
                 Ok(Begun::Running(admitted, ticket))
@@ -357,21 +400,26 @@ impl Engine {
     /// A running request ends.
     pub(crate) fn finish(&self, admitted: &Admitted, ticket: Ticket) {
         let now = self.clock.now();
-        self.forget_details(admitted.flow, &ticket);
-        if let Some(level) = self.level(admitted.flow) {
-            level.gate.finish(now, ticket);
-        }
+        self.end(now, admitted, ticket);
         let executed = now.saturating_sub(admitted.start);
-        let Admitted { flow, seats, latency, watch, .. } = *admitted;
-        self.count(flow, |counters| {
-            counters.finished(seats, executed, watch);
-            if latency > 0 {
-                counters.lingers(now, now.saturating_add(latency), seats);
-            }
-        });
+        let Admitted { flow, seats, watch, .. } = *admitted;
+        self.count(flow, |counters| counters.finished(seats, executed, watch));
     }
 
-    fn count(&self, flow: Flow, with: impl FnOnce(&Counters)) {
+    /// A running request ends; it is to be counted by the caller.
+    #[inline]
+    pub(crate) fn end(&self, now: u64, admitted: &Admitted, ticket: Ticket) {
+        let Admitted { flow, seats, latency, .. } = *admitted;
+        self.forget_details(flow, &ticket);
+        if let Some(level) = self.level(flow) {
+            level.gate.finish(now, ticket);
+        }
+        if latency > 0 {
+            self.count(flow, |counters| counters.lingers(now, now.saturating_add(latency), seats));
+        }
+    }
+
+    pub(crate) fn count(&self, flow: Flow, with: impl FnOnce(&Counters)) {
         if let Some(counters) = self.counters(flow) {
             with(counters);
         }

@@ -50,13 +50,15 @@ pub mod locked;
 #[cfg(feature = "std")]
 mod permit;
 #[cfg(feature = "std")]
-mod preclassified;
-#[cfg(feature = "std")]
 mod rejected;
 #[cfg(feature = "std")]
 mod retry_after;
 #[cfg(feature = "std")]
 pub mod stats;
+#[cfg(feature = "std")]
+mod submit;
+#[cfg(feature = "std")]
+mod tally;
 #[cfg(feature = "std")]
 mod timers;
 
@@ -74,8 +76,8 @@ pub use {
     dispatcher::{BuildError, Builder, Dispatcher},
     engine::{Engine, EngineRef, Request},
     permit::{AnyPermit, OwnedPermit, Permit},
-    preclassified::Preclassified,
     rejected::{AdmitError, Rejected},
+    submit::{Batch, Preclassified, Submitted},
 };
 
 #[cfg(all(doctest, feature = "std"))]

@@ -73,6 +73,17 @@ impl<E: EngineRef> AnyPermit<E> {
     }
 }
 
+impl Permit<'_> {
+    /// What ends it, if it is this engine's and has not been given back; otherwise it is given back now.
+    #[inline]
+    pub(crate) fn into_parts(mut self, engine: &Engine) -> Option<(Admitted, Ticket)> {
+        if !std::ptr::eq(self.engine, engine) {
+            return None;
+        }
+        Some((self.admitted, self.ticket.take()?))
+    }
+}
+
 impl<E: EngineRef> Drop for AnyPermit<E> {
     fn drop(&mut self) {
         self.release_early();

@@ -112,9 +112,11 @@ pub unsafe extern "C" fn apf_completions_poll(
 ) -> apf_status {
     guard("apf_completions_poll", || {
         let count = writable(count)?;
-        // SAFETY: the conventions of the header, here and below.
+        // SAFETY: the conventions of the header.
         let queue = checked(unsafe { reference(queue)? })?;
+        // SAFETY: as above.
         let taken = unsafe { take(queue, completions, capacity)? };
+        // SAFETY: as above.
         unsafe { count.put(taken) };
         Ok(())
     })
@@ -151,7 +153,7 @@ pub unsafe extern "C" fn apf_completions_wait(
         if capacity == 0 {
             return Err(APF_ERROR_INVALID_ARGUMENT);
         }
-        // SAFETY: the conventions of the header, here and below.
+        // SAFETY: the conventions of the header.
         let queue = checked(unsafe { reference(queue)? })?;
         queue.engine.check_process()?;
         let deadline = match timeout_ns {
@@ -159,11 +161,13 @@ pub unsafe extern "C" fn apf_completions_wait(
             timeout => Instant::now().checked_add(Duration::from_nanos(timeout)),
         };
         loop {
+            // SAFETY: as above.
             let taken = unsafe { take(queue, completions, capacity)? };
             let rang = taken == 0
                 && !queue.bell.is_woken()
                 && queue.bell.wait(deadline).map_err(|_| APF_ERROR_SYSTEM)?;
             if !rang {
+                // SAFETY: as above.
                 unsafe { count.put(taken) };
                 return Ok(());
             }
@@ -190,9 +194,10 @@ pub unsafe extern "C" fn apf_completions_wake(queue: *mut apf_completions) -> ap
 pub unsafe extern "C" fn apf_completions_fd(queue: *mut apf_completions, fd: *mut c_int) -> apf_status {
     guard("apf_completions_fd", || {
         let fd = writable(fd)?;
-        // SAFETY: the conventions of the header, here and below.
+        // SAFETY: the conventions of the header.
         let queue = checked(unsafe { reference(queue)? })?;
         let descriptor = queue.bell.descriptor().map_err(|_| APF_ERROR_SYSTEM)?;
+        // SAFETY: as above.
         unsafe { fd.put(descriptor) };
         Ok(())
     })

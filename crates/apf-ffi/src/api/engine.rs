@@ -34,10 +34,12 @@ pub unsafe extern "C" fn apf_engine_new(
 ) -> apf_status {
     guard("apf_engine_new", || {
         let engine = writable(engine)?;
-        // SAFETY: the conventions of the header, here and below.
+        // SAFETY: the conventions of the header.
         let (builder, manual, configuration) = unsafe { configuration::settings(options)? };
+        // SAFETY: as above.
         let read = unsafe { configuration::read(configuration)? };
         let Some(objects) = read.objects else {
+            // SAFETY: as above.
             unsafe { report(problems, read.diagnostics, Vec::new()) };
             return Err(APF_ERROR_CONFIGURATION);
         };
@@ -45,6 +47,7 @@ pub unsafe extern "C" fn apf_engine_new(
             Ok(dispatcher) => {
                 let left_out = dispatcher.left_out().into_iter().map(Finding::LeftOut).collect();
                 let new = apf_engine::new(dispatcher, manual);
+                // SAFETY: as above.
                 unsafe {
                     report(problems, read.diagnostics, left_out);
                     engine.put(Arc::into_raw(new).cast_mut());
@@ -60,6 +63,7 @@ pub unsafe extern "C" fn apf_engine_new(
                     BuildError::Thread(_) => ("clock", APF_ERROR_SYSTEM),
                 };
                 let found = vec![Finding::Setting(field, error.to_string())];
+                // SAFETY: as above.
                 unsafe { report(problems, read.diagnostics, found) };
                 Err(status)
             }
@@ -119,11 +123,13 @@ pub unsafe extern "C" fn apf_engine_reconfigure(
     problems: *mut *mut apf_problems,
 ) -> apf_status {
     guard("apf_engine_reconfigure", || {
-        // SAFETY: the conventions of the header, here and below.
+        // SAFETY: the conventions of the header.
         let engine = unsafe { reference(engine)? };
         engine.check_process()?;
+        // SAFETY: as above.
         let read = unsafe { configuration::read(configuration)? };
         let Some(objects) = read.objects else {
+            // SAFETY: as above.
             unsafe { report(problems, read.diagnostics, Vec::new()) };
             return Err(APF_ERROR_CONFIGURATION);
         };
@@ -133,6 +139,7 @@ pub unsafe extern "C" fn apf_engine_reconfigure(
                 (Err(APF_ERROR_CONFIGURATION), vec![Finding::Setting("configuration", error.to_string())])
             }
         };
+        // SAFETY: as above.
         unsafe { report(problems, read.diagnostics, found) };
         status
     })
@@ -143,8 +150,9 @@ pub unsafe extern "C" fn apf_engine_reconfigure(
 pub unsafe extern "C" fn apf_engine_now(engine: *const apf_engine, now_ns: *mut u64) -> apf_status {
     guard("apf_engine_now", || {
         let now = writable(now_ns)?;
-        // SAFETY: the conventions of the header, here and below.
+        // SAFETY: the conventions of the header.
         let engine = unsafe { reference(engine)? };
+        // SAFETY: as above.
         unsafe { now.put(engine.now()) };
         Ok(())
     })
@@ -182,10 +190,11 @@ pub unsafe extern "C" fn apf_engine_set_time(engine: *const apf_engine, now_ns: 
 pub unsafe extern "C" fn apf_engine_next_timer(engine: *const apf_engine, due_ns: *mut u64) -> apf_status {
     guard("apf_engine_next_timer", || {
         let due = writable(due_ns)?;
-        // SAFETY: the conventions of the header, here and below.
+        // SAFETY: the conventions of the header.
         let engine = unsafe { reference(engine)? };
         engine.check_process()?;
         let next = engine.dispatcher().next_timer().unwrap_or(u64::MAX);
+        // SAFETY: as above.
         unsafe { due.put(next) };
         Ok(())
     })
@@ -203,11 +212,13 @@ pub unsafe extern "C" fn apf_level_find(
 ) -> apf_status {
     guard("apf_level_find", || {
         let level = writable(level)?;
-        // SAFETY: the conventions of the header, here and below.
+        // SAFETY: the conventions of the header.
         let engine = unsafe { reference(engine)? };
         engine.check_process()?;
+        // SAFETY: as above.
         let name = unsafe { text(name)? };
         let number = find(engine, name)?;
+        // SAFETY: as above.
         unsafe { level.put(number) };
         Ok(())
     })
@@ -228,10 +239,12 @@ pub unsafe extern "C" fn apf_flow_hash(
 ) -> apf_status {
     guard("apf_flow_hash", || {
         let hash = writable(hash)?;
-        // SAFETY: the conventions of the header, here and below.
+        // SAFETY: the conventions of the header.
         let engine = unsafe { reference(engine)? };
+        // SAFETY: as above.
         let (schema, distinguisher) = unsafe { (text(flow_schema)?, text(distinguisher)?) };
         let value = engine.dispatcher().flow_hash().hash(schema, distinguisher);
+        // SAFETY: as above.
         unsafe { hash.put(value) };
         Ok(())
     })

@@ -13,7 +13,7 @@ use crate::types::apf_problem;
 pub unsafe extern "C" fn apf_problems_count(problems: *const apf_problems, count: *mut usize) -> apf_status {
     guard("apf_problems_count", || {
         let count = writable(count)?;
-        // SAFETY: the conventions of the header, here and below.
+        // SAFETY: the conventions of the header.
         unsafe { count.put(reference(problems)?.len()) };
         Ok(())
     })
@@ -28,8 +28,9 @@ pub unsafe extern "C" fn apf_problems_get(
     problem: *mut apf_problem,
 ) -> apf_status {
     guard("apf_problems_get", || {
-        // SAFETY: the conventions of the header, here and below.
+        // SAFETY: the conventions of the header.
         let found = unsafe { reference(problems)? }.get(index).ok_or(APF_ERROR_INVALID_ARGUMENT)?;
+        // SAFETY: as above.
         unsafe { put_sized(problem, size_of::<apf_problem>(), found) }
     })
 }

@@ -2,16 +2,17 @@
 
 #![allow(unsafe_code, reason = "exported functions")]
 
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apf::{Admit, AdmitError, Permit, Preclassified, WorkEstimate};
+use apf::{Admit, AdmitError, Classified, Permit, Preclassified, Submitted, WorkEstimate};
 
 use crate::completions::apf_completions;
 use crate::engine::apf_engine;
 use crate::guard::guard;
 use crate::outcome;
-use crate::pointers::{Checked, array, reference, sized, writable};
+use crate::pointers::{Checked, array, places, reference, sized, writable};
 use crate::request::{self, wait_limit};
 use crate::slot::{Claim, Holding, Phase};
 use crate::status::apf_status::{self, *};
@@ -35,52 +36,58 @@ unsafe fn queue_of<'a>(
     Ok(Some(queue))
 }
 
+/// Where an outcome goes.
+type Place<'a> = &'a mut MaybeUninit<apf_outcome>;
+
 /// A permit goes into a slot, and its ticket to the host.
-#[inline]
-fn keep(mut claim: Claim<'_>, permit: Permit<'static>) -> apf_outcome {
-    let outcome = outcome::admitted(claim.slot.ticket(claim.generation), &permit);
-    claim.body().holding = Holding::Permit(permit);
+#[inline(always)]
+fn keep(mut claim: Claim<'_>, permit: Permit<'static>, place: Place<'_>) {
+    place.write(outcome::admitted(claim.slot.ticket(claim.generation), &permit));
+    claim.body().permit = Some(permit);
     claim.leave(Phase::Running);
-    outcome
 }
 
-#[inline]
-fn admitted(engine: &apf_engine, permit: Permit<'static>) -> Checked<apf_outcome> {
-    // Should there be no slot, the permit is dropped: the request ends.
-    let claim = engine.slab.take(engine).ok_or(APF_ERROR_OUT_OF_MEMORY)?;
-    Ok(keep(claim, permit))
-}
-
-fn refused(error: &AdmitError) -> Checked<apf_outcome> {
+fn refused(error: &AdmitError, place: Place<'_>) -> Checked<()> {
     match outcome::refused(error) {
-        (APF_OK, outcome) => Ok(outcome),
+        (APF_OK, outcome) => {
+            place.write(outcome);
+            Ok(())
+        }
         (status, _) => Err(status),
     }
 }
 
-/// A request has entered: it is admitted, refused, or waits for its completion.
-#[inline]
+/// A request has been given to the dispatcher: its outcome is put into its place.
+#[inline(always)]
 fn entered(
     engine: &apf_engine,
-    queue: &apf_completions,
+    queue: Option<&apf_completions>,
     user_data: u64,
-    admit: Admit<'static>,
-) -> Checked<apf_outcome> {
-    match admit.at_once() {
-        Ok(Ok(permit)) => admitted(engine, permit),
-        Ok(Err(error)) => refused(&error),
-        Err(waiting) => wait(engine, queue, user_data, waiting),
+    submitted: Submitted<'static>,
+    place: Place<'_>,
+) -> Checked<()> {
+    match submitted {
+        Submitted::Admitted(permit) => {
+            // Should there be no slot, the permit is dropped: the request ends.
+            keep(engine.take_slot().ok_or(APF_ERROR_OUT_OF_MEMORY)?, permit, place);
+            Ok(())
+        }
+        Submitted::Refused(error) => refused(&error, place),
+        Submitted::Waits(waiting) => wait(engine, queue, user_data, waiting, place),
     }
 }
 
+#[cold]
 fn wait(
     engine: &apf_engine,
-    queue: &apf_completions,
+    queue: Option<&apf_completions>,
     user_data: u64,
     admit: Admit<'static>,
-) -> Checked<apf_outcome> {
-    // Should there be no slot, the future is dropped: the request gives its place up.
-    let mut claim = engine.slab.take(engine).ok_or(APF_ERROR_OUT_OF_MEMORY)?;
+    place: Place<'_>,
+) -> Checked<()> {
+    // A request that may not wait does not get here. Should there be no slot, the future is dropped: it gives its place up.
+    let queue = queue.ok_or(APF_ERROR_OUT_OF_MEMORY)?;
+    let mut claim = engine.take_slot().ok_or(APF_ERROR_OUT_OF_MEMORY)?;
     let ticket = claim.slot.ticket(claim.generation);
     let body = claim.body();
     body.holding = Holding::Future(admit);
@@ -88,42 +95,25 @@ fn wait(
     body.user_data = user_data;
     body.time = engine.now();
     match waiting::begin(claim) {
-        Begun::Waiting => Ok(outcome::queued(ticket)),
+        Begun::Waiting => {
+            place.write(outcome::queued(ticket));
+            Ok(())
+        }
         Begun::Decided(mut claim, decided) => {
             claim.body().queue = None;
             match decided {
-                Ok(permit) => Ok(keep(claim, permit)),
-                Err(error) => refused(&error),
+                Ok(permit) => {
+                    keep(claim, permit, place);
+                    Ok(())
+                }
+                Err(error) => refused(&error, place),
             }
         }
     }
 }
 
-#[inline]
-fn submit(
-    engine: &apf_engine,
-    queue: Option<&apf_completions>,
-    user_data: u64,
-    request: apf::Request<'_>,
-) -> Checked<apf_outcome> {
-    let dispatcher = engine.dispatcher_for_slots();
-    match queue {
-        Some(queue) => entered(engine, queue, user_data, dispatcher.admit(request)),
-        None => match dispatcher.try_admit(request) {
-            Ok(permit) => admitted(engine, permit),
-            Err(error) => refused(&error),
-        },
-    }
-}
-
-fn submit_classified(
-    engine: &apf_engine,
-    queue: Option<&apf_completions>,
-    user_data: u64,
-    request: &apf_classified_request,
-) -> Checked<apf_outcome> {
-    let dispatcher = engine.dispatcher_for_slots();
-    let request = Preclassified {
+fn classified(request: &apf_classified_request) -> Preclassified {
+    Preclassified {
         level: request.level,
         flow_hash: request.flow_hash,
         work: WorkEstimate {
@@ -132,17 +122,17 @@ fn submit_classified(
             additional_latency: request.additional_latency_ns,
         },
         wait_limit: wait_limit(request.wait_limit_ns),
-    };
-    match queue {
-        Some(queue) => {
-            let admit = dispatcher.admit_preclassified(&request).ok_or(APF_ERROR_LEVEL)?;
-            entered(engine, queue, user_data, admit)
-        }
-        None => match dispatcher.try_admit_preclassified(&request).ok_or(APF_ERROR_LEVEL)? {
-            Ok(permit) => admitted(engine, permit),
-            Err(error) => refused(&error),
-        },
     }
+}
+
+/// A classified request whose size is right.
+///
+/// # Safety
+///
+/// NULL, or valid for reads of its size.
+unsafe fn sized_classified(request: *const apf_classified_request) -> Checked<apf_classified_request> {
+    // SAFETY: the caller's promise; all fields are numbers.
+    unsafe { sized(request, size_of::<apf_classified_request>(), apf_classified_request::DEFAULT) }
 }
 
 /// Submits a request: it is admitted, queued or rejected at once.
@@ -166,15 +156,36 @@ pub unsafe extern "C" fn apf_submit(
     outcome: *mut apf_outcome,
 ) -> apf_status {
     guard("apf_submit", || {
-        let place = writable(outcome)?;
-        // SAFETY: the conventions of the header, here and below.
+        // SAFETY: the conventions of the header.
+        let place = unsafe { place_of(outcome)? };
+        // SAFETY: as above.
         let engine = unsafe { reference(engine)? };
+        // SAFETY: as above.
         let queue = unsafe { queue_of(engine, queue)? };
+        // SAFETY: as above.
         let request = unsafe { sized_request(request)? };
-        let outcome = unsafe { request::read(request, |request| submit(engine, queue, user_data, request))? };
-        unsafe { place.put(outcome) };
-        Ok(())
+        let submit = |request: apf::Request<'_>| {
+            let submitted = engine.dispatcher_for_slots().submit(&request, queue.is_some());
+            entered(engine, queue, user_data, submitted, place)
+        };
+        // SAFETY: as above.
+        unsafe { request::read(request, submit) }
     })
+}
+
+/// Where the outcome goes.
+///
+/// # Safety
+///
+/// NULL, or valid for a write of an outcome for all of `'a`.
+unsafe fn place_of<'a>(outcome: *mut apf_outcome) -> Checked<Place<'a>> {
+    // SAFETY: the caller's promise; a place that may not hold anything yet is one for `MaybeUninit`.
+    unsafe { outcome.cast::<MaybeUninit<apf_outcome>>().as_mut() }.ok_or(APF_ERROR_NULL_ARGUMENT)
+}
+
+fn check_size(size: usize) -> Checked<()> {
+    // While there is one version of the structure, its size is that of all of it.
+    if size == size_of::<apf_request>() { Ok(()) } else { Err(APF_ERROR_INVALID_ARGUMENT) }
 }
 
 /// A request whose size is right.
@@ -187,10 +198,8 @@ unsafe fn sized_request<'a>(request: *const apf_request) -> Checked<&'a apf_requ
     if request.is_null() {
         return Err(APF_ERROR_NULL_ARGUMENT);
     }
-    // SAFETY: the caller's promise; while there is one version of the structure, its size is that of all of it.
-    if unsafe { (&raw const (*request).size).read() } != size_of::<apf_request>() {
-        return Err(APF_ERROR_INVALID_ARGUMENT);
-    }
+    // SAFETY: the caller's promise.
+    check_size(unsafe { (&raw const (*request).size).read() })?;
     // SAFETY: the caller's promise.
     unsafe { reference(request) }
 }
@@ -208,15 +217,16 @@ pub unsafe extern "C" fn apf_submit_classified(
     outcome: *mut apf_outcome,
 ) -> apf_status {
     guard("apf_submit_classified", || {
-        let place = writable(outcome)?;
-        // SAFETY: the conventions of the header, here and below.
+        // SAFETY: the conventions of the header.
+        let place = unsafe { place_of(outcome)? };
+        // SAFETY: as above.
         let engine = unsafe { reference(engine)? };
+        // SAFETY: as above.
         let queue = unsafe { queue_of(engine, queue)? };
-        let request =
-            unsafe { sized(request, size_of::<apf_classified_request>(), apf_classified_request::DEFAULT)? };
-        let outcome = submit_classified(engine, queue, user_data, &request)?;
-        unsafe { place.put(outcome) };
-        Ok(())
+        // SAFETY: as above.
+        let request = classified(&unsafe { sized_classified(request)? });
+        let submitted = engine.dispatcher_for_slots().submit_preclassified(&request, queue.is_some());
+        entered(engine, queue, user_data, submitted.ok_or(APF_ERROR_LEVEL)?, place)
     })
 }
 
@@ -237,15 +247,41 @@ pub unsafe extern "C" fn apf_submit_batch(
     done: *mut usize,
 ) -> apf_status {
     guard("apf_submit_batch", || {
-        // SAFETY: the conventions of the header, here and below.
-        unsafe {
-            batch(done, outcomes, user_data, requests, count, |request, user_data| {
-                let engine = reference(engine)?;
-                let queue = queue_of(engine, queue)?;
-                let request = sized_request(request)?;
-                request::read(request, |request| submit(engine, queue, user_data, request))
-            })
+        // SAFETY: the conventions of the header.
+        let mut rows = unsafe { Rows::new(outcomes, user_data, count, done)? };
+        // SAFETY: as above.
+        let engine = unsafe { reference(engine)? };
+        // SAFETY: as above.
+        let queue = unsafe { queue_of(engine, queue)? };
+        // SAFETY: as above.
+        let requests = unsafe { array(requests, count)? };
+        let mut batch = engine.dispatcher_for_slots().batch();
+        let mut rest = requests.iter();
+        while let Some(first) = rest.as_slice().first() {
+            // Requests in a row that ask for the same are read and classified once.
+            let alike = rest.as_slice().iter().take_while(|next| first.asks_the_same(next)).count();
+            let kept = Classified::new();
+            let run = |read: apf::Request<'_>| {
+                for request in rest.by_ref().take(alike.max(1)) {
+                    check_size(request.size)?;
+                    let request = apf::Request {
+                        work: request::work(request),
+                        wait_limit: wait_limit(request.wait_limit_ns),
+                        classified: Some(&kept),
+                        ..read
+                    };
+                    rows.next(|place, user_data| {
+                        let submitted = batch.submit(&request, queue.is_some());
+                        entered(engine, queue, user_data, submitted, place)
+                    })?;
+                }
+                Ok(())
+            };
+            check_size(first.size)?;
+            // SAFETY: as above.
+            unsafe { request::read(first, run)? };
         }
+        Ok(())
     })
 }
 
@@ -261,42 +297,69 @@ pub unsafe extern "C" fn apf_submit_classified_batch(
     done: *mut usize,
 ) -> apf_status {
     guard("apf_submit_classified_batch", || {
-        // SAFETY: the conventions of the header, here and below.
-        unsafe {
-            batch(done, outcomes, user_data, requests, count, |request, user_data| {
-                let engine = reference(engine)?;
-                let queue = queue_of(engine, queue)?;
-                let request =
-                    sized(request, size_of::<apf_classified_request>(), apf_classified_request::DEFAULT)?;
-                submit_classified(engine, queue, user_data, &request)
-            })
+        // SAFETY: the conventions of the header.
+        let mut rows = unsafe { Rows::new(outcomes, user_data, count, done)? };
+        // SAFETY: as above.
+        let engine = unsafe { reference(engine)? };
+        // SAFETY: as above.
+        let queue = unsafe { queue_of(engine, queue)? };
+        // SAFETY: as above.
+        let requests = unsafe { array(requests, count)? };
+        let mut batch = engine.dispatcher_for_slots().batch();
+        for request in requests {
+            // SAFETY: as above.
+            let request = classified(&unsafe { sized_classified(request)? });
+            rows.next(|place, user_data| {
+                let submitted = batch.submit_preclassified(&request, queue.is_some());
+                entered(engine, queue, user_data, submitted.ok_or(APF_ERROR_LEVEL)?, place)
+            })?;
         }
+        Ok(())
     })
 }
 
-/// Runs `each` on every request of a batch, until one fails.
-///
-/// # Safety
-///
-/// The pointers are NULL, or valid for as many elements as the header says.
-unsafe fn batch<T>(
+/// The outputs of a batch, one after the other.
+struct Rows<'a> {
+    places: std::slice::IterMut<'a, MaybeUninit<apf_outcome>>,
+    user_data: std::slice::Iter<'a, u64>,
     done: *mut usize,
-    outcomes: *mut apf_outcome,
-    user_data: *const u64,
-    requests: *const T,
     count: usize,
-    mut each: impl FnMut(*const T, u64) -> Checked<apf_outcome>,
-) -> Checked<()> {
-    // SAFETY: the caller's promise, here and below.
-    unsafe { writable(done)?.put(0) };
-    let requests = unsafe { array(requests, count)? };
-    let user_data = if user_data.is_null() { &[] } else { unsafe { array(user_data, count)? } };
-    let places = unsafe { crate::pointers::places(outcomes, count)? };
-    for (at, (request, place)) in requests.iter().zip(places).enumerate() {
-        place.write(each(request, user_data.get(at).copied().unwrap_or(0))?);
-        unsafe { writable(done)?.put(at + 1) };
+}
+
+impl Rows<'_> {
+    /// # Safety
+    ///
+    /// The pointers are NULL, or valid for as many elements as the header says during the call.
+    unsafe fn new(
+        outcomes: *mut apf_outcome,
+        user_data: *const u64,
+        count: usize,
+        done: *mut usize,
+    ) -> Checked<Self> {
+        // SAFETY: the caller's promise.
+        unsafe { writable(done)?.put(0) };
+        // SAFETY: as above.
+        let user_data = if user_data.is_null() { &[] } else { unsafe { array(user_data, count)? } };
+        // SAFETY: as above.
+        let places = unsafe { places(outcomes, count)? }.iter_mut();
+        Ok(Self { places, user_data: user_data.iter(), done, count: 0 })
     }
-    Ok(())
+
+    /// Fills the next place.
+    #[inline(always)]
+    fn next(&mut self, fill: impl FnOnce(Place<'_>, u64) -> Checked<()>) -> Checked<()> {
+        let place = self.places.next().ok_or(APF_ERROR_INVALID_ARGUMENT)?;
+        fill(place, self.user_data.next().copied().unwrap_or(0))?;
+        self.count += 1;
+        Ok(())
+    }
+}
+
+impl Drop for Rows<'_> {
+    fn drop(&mut self) {
+        // SAFETY: `new` has written there by its caller's promise.
+        unsafe { self.done.write(self.count) };
+    }
 }
 
 /// Admits a request, blocking the thread while it waits in its queue: for at most `timeout_ns` nanoseconds
@@ -311,9 +374,11 @@ pub unsafe extern "C" fn apf_admit(
     outcome: *mut apf_outcome,
 ) -> apf_status {
     guard("apf_admit", || {
-        let place = writable(outcome)?;
-        // SAFETY: the conventions of the header, here and below.
+        // SAFETY: the conventions of the header.
+        let place = unsafe { place_of(outcome)? };
+        // SAFETY: as above.
         let engine = unsafe { reference(engine)? };
+        // SAFETY: as above.
         let request = unsafe { sized_request(request)? };
         let admit = |request: apf::Request<'_>| {
             let own = request.wait_limit.unwrap_or(Duration::MAX);
@@ -321,14 +386,14 @@ pub unsafe extern "C" fn apf_admit(
                 wait_limit: Some(wait_limit(timeout_ns).unwrap_or(Duration::MAX).min(own)),
                 ..request
             };
-            match engine.dispatcher_for_slots().admit_blocking(request) {
-                Ok(permit) => admitted(engine, permit),
-                Err(error) => refused(&error),
-            }
+            let submitted = match engine.dispatcher_for_slots().admit_blocking(request) {
+                Ok(permit) => Submitted::Admitted(permit),
+                Err(error) => Submitted::Refused(error),
+            };
+            entered(engine, None, 0, submitted, place)
         };
-        let outcome = unsafe { request::read(request, admit)? };
-        unsafe { place.put(outcome) };
-        Ok(())
+        // SAFETY: as above.
+        unsafe { request::read(request, admit) }
     })
 }
 
@@ -380,14 +445,25 @@ pub unsafe extern "C" fn apf_finish_batch(
     done: *mut usize,
 ) -> apf_status {
     guard("apf_finish_batch", || {
-        // SAFETY: the conventions of the header, here and below.
+        // SAFETY: the conventions of the header.
         unsafe { writable(done)?.put(0) };
+        // SAFETY: as above.
         let engine = unsafe { reference(engine)? };
-        for (at, ticket) in unsafe { array(tickets, count)? }.iter().enumerate() {
-            engine.finish(*ticket)?;
-            unsafe { writable(done)?.put(at + 1) };
-        }
-        Ok(())
+        // SAFETY: as above.
+        let tickets = unsafe { array(tickets, count)? };
+        let mut batch = engine.dispatcher_for_slots().batch();
+        let mut ended = 0;
+        let mut end = |ticket: &apf_ticket| {
+            if let Some(permit) = engine.claim_running(*ticket)?.end() {
+                batch.finish(permit);
+            }
+            ended += 1;
+            Ok(())
+        };
+        let result = tickets.iter().try_for_each(&mut end);
+        // SAFETY: as above.
+        unsafe { writable(done)?.put(ended) };
+        result
     })
 }
 

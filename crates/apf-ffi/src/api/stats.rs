@@ -15,10 +15,11 @@ use crate::status::apf_status::{self, *};
 pub unsafe extern "C" fn apf_stats_new(engine: *const apf_engine, stats: *mut *mut apf_stats) -> apf_status {
     guard("apf_stats_new", || {
         let stats = writable(stats)?;
-        // SAFETY: the conventions of the header, here and below.
+        // SAFETY: the conventions of the header.
         let engine = unsafe { reference(engine)? };
         engine.check_process()?;
         let read = Box::new(apf_stats(engine.dispatcher().stats()));
+        // SAFETY: as above.
         unsafe { stats.put(Box::into_raw(read)) };
         Ok(())
     })
@@ -45,12 +46,14 @@ pub unsafe extern "C" fn apf_stats_counts(
     schemas: *mut usize,
 ) -> apf_status {
     guard("apf_stats_counts", || {
-        // SAFETY: the conventions of the header, here and below.
+        // SAFETY: the conventions of the header.
         let stats = &unsafe { reference(stats)? }.0;
         if let Ok(place) = writable(levels) {
+            // SAFETY: as above.
             unsafe { place.put(stats.levels.len()) };
         }
         if let Ok(place) = writable(schemas) {
+            // SAFETY: as above.
             unsafe { place.put(stats.schemas.len()) };
         }
         Ok(())
@@ -66,8 +69,9 @@ pub unsafe extern "C" fn apf_stats_level(
     level: *mut apf_level_stats,
 ) -> apf_status {
     guard("apf_stats_level", || {
-        // SAFETY: the conventions of the header, here and below.
+        // SAFETY: the conventions of the header.
         let found = unsafe { reference(stats)? }.0.levels.get(index).ok_or(APF_ERROR_INVALID_ARGUMENT)?;
+        // SAFETY: as above.
         unsafe { put_sized(level, size_of::<apf_level_stats>(), found.into()) }
     })
 }
@@ -81,8 +85,9 @@ pub unsafe extern "C" fn apf_stats_schema(
     schema: *mut apf_schema_stats,
 ) -> apf_status {
     guard("apf_stats_schema", || {
-        // SAFETY: the conventions of the header, here and below.
+        // SAFETY: the conventions of the header.
         let found = unsafe { reference(stats)? }.0.schemas.get(index).ok_or(APF_ERROR_INVALID_ARGUMENT)?;
+        // SAFETY: as above.
         unsafe { put_sized(schema, size_of::<apf_schema_stats>(), found.into()) }
     })
 }
@@ -92,8 +97,9 @@ pub unsafe extern "C" fn apf_stats_schema(
 pub unsafe extern "C" fn apf_stats_fair_fraction(stats: *const apf_stats, fraction: *mut f64) -> apf_status {
     guard("apf_stats_fair_fraction", || {
         let fraction = writable(fraction)?;
-        // SAFETY: the conventions of the header, here and below.
+        // SAFETY: the conventions of the header.
         let stats = &unsafe { reference(stats)? }.0;
+        // SAFETY: as above.
         unsafe { fraction.put(stats.seat_fair_fraction) };
         Ok(())
     })

@@ -18,11 +18,12 @@ use crate::types::apf_table;
 ///
 /// `buffer` is NULL or valid for writes of `capacity` bytes, `size` NULL or valid for a write.
 unsafe fn put(text: &str, buffer: *mut c_char, capacity: usize, size: *mut usize) -> Checked<()> {
-    // SAFETY: the caller's promise, here and below.
+    // SAFETY: the caller's promise.
     unsafe { writable(size)?.put(text.len()) };
     if text.len() > capacity {
         return Err(APF_ERROR_BUFFER_TOO_SMALL);
     }
+    // SAFETY: as above.
     let places = unsafe { places(buffer.cast::<u8>(), capacity)? };
     for (place, byte) in places.iter_mut().zip(text.as_bytes().iter().chain(&[0])) {
         place.write(*byte);
@@ -48,10 +49,11 @@ pub unsafe extern "C" fn apf_prometheus(
 ) -> apf_status {
     guard("apf_prometheus", || {
         writable(size)?;
-        // SAFETY: the conventions of the header, here and below.
+        // SAFETY: the conventions of the header.
         let engine = unsafe { reference(engine)? };
         engine.check_process()?;
         let text = apf_exposition::prometheus(engine.dispatcher());
+        // SAFETY: as above.
         unsafe { put(&text, buffer, capacity, size) }
     })
 }
@@ -79,10 +81,11 @@ pub unsafe extern "C" fn apf_dump(
             t if t == apf_table::APF_TABLE_REQUESTS_WITH_DETAILS as i32 => Table::Requests { details: true },
             _ => return Err(APF_ERROR_INVALID_ARGUMENT),
         };
-        // SAFETY: the conventions of the header, here and below.
+        // SAFETY: the conventions of the header.
         let engine = unsafe { reference(engine)? };
         engine.check_process()?;
         let text = apf_exposition::dump(engine.dispatcher(), table);
+        // SAFETY: as above.
         unsafe { put(&text, buffer, capacity, size) }
     })
 }
