@@ -8,11 +8,13 @@ pub mod error;
 pub mod event_queue;
 pub mod progress;
 pub mod random;
+pub mod recording;
 pub mod replay;
 pub mod report;
 pub mod saturation;
 pub mod scenario;
 pub mod server;
+pub mod trace;
 mod yaml;
 
 pub use duration::GoDuration;

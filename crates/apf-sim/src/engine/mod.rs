@@ -9,6 +9,7 @@ use apf_core::{Answer, Arrival, Arrived, Cancelled, Cause, Grant, Reason, Reques
 use crate::error::Error;
 use crate::event_queue::EventQueue;
 use crate::progress::Progress;
+use crate::recording::Recording;
 use crate::report::{Adjustment, ClientRow, LevelRow, SchemaRow, Traffic};
 use crate::server::{ADJUSTMENT_PERIOD, LevelKey, Server};
 use limits::Limits;
@@ -72,6 +73,8 @@ struct Flight {
     level: LevelKey,
     schema: u32,
     client: u32,
+    /// Its place in the recording, if there is one.
+    record: u32,
     tag: u64,
     initial_seats: u64,
     exec: u64,
@@ -117,6 +120,7 @@ pub(crate) struct Engine {
     /// By index of the plan's schemas: their tally.
     schema_tallies: Vec<u32>,
     limits: Limits,
+    recording: Option<Recording>,
     generation: u64,
     /// Timers of the source and requests in flight: without any, nothing more will happen.
     live: u64,
@@ -127,6 +131,7 @@ struct Starts<'a> {
     flights: &'a mut [Flight],
     events: &'a mut EventQueue<Event>,
     tallies: &'a mut Tallies,
+    recording: &'a mut Option<Recording>,
 }
 
 impl Sink for Starts<'_> {
@@ -139,6 +144,9 @@ impl Sink for Starts<'_> {
         self.events.push(grant.start.saturating_add(flight.exec), Event::Finish(grant.token as u32));
         let (wait, seats) = (grant.start.saturating_sub(grant.arrival), flight.seats);
         self.tallies.each(flight, |tally| tally.started(grant.start, wait, seats));
+        if let Some(recording) = self.recording {
+            recording.started(flight.record, grant.start, seats);
+        }
         Answer::Taken
     }
 }
@@ -148,6 +156,7 @@ impl Engine {
     pub(crate) fn new(server: Server, clients: usize) -> Engine {
         let mut engine = Engine {
             limits: Limits::new(&server),
+            recording: None,
             generation: server.generation(),
             server,
             events: EventQueue::new(),
@@ -164,6 +173,19 @@ impl Engine {
 
     pub(crate) fn server(&self) -> &Server {
         &self.server
+    }
+
+    /// Keeps what becomes of each request from now on.
+    pub(crate) fn record(&mut self) {
+        self.recording = Some(Recording::default());
+    }
+
+    /// What has been kept.
+    pub(crate) fn take_recording(&mut self) -> Option<Recording> {
+        let mut recording = self.recording.take()?;
+        recording.levels = self.server.all_levels().map(|level| level.name().to_owned()).collect();
+        recording.schemas = self.tallies.schemas.iter().map(|(name, ..)| name.clone()).collect();
+        Some(recording)
     }
 
     /// Calls [`Source::due`] at `time`.
@@ -261,6 +283,9 @@ impl Engine {
             }
             Arrived::Rejected(reason) => {
                 self.tallies.each(&flight, |tally| tally.rejected(reason));
+                if let Some(recording) = &mut self.recording {
+                    recording.refused(flight.record, now, reason);
+                }
                 self.clear(index);
                 Ok(Some(reason))
             }
@@ -277,13 +302,18 @@ impl Engine {
         self.live += 1;
         let index = self.free.pop().unwrap_or(self.flights.len() as u32);
         let serial = self.flights.get(index as usize).map_or(0, |old| old.serial.wrapping_add(1));
+        let schema = self.schema_tallies[submission.schema];
+        let record = self.recording.as_mut().map_or(0, |recording| {
+            recording.arrived(now, submission.level.0, schema, submission.client, submission.work.max_seats())
+        });
         let flight = Flight {
             state: FlightState::Waiting,
             serial,
             id: None,
             level: submission.level,
-            schema: self.schema_tallies[submission.schema],
+            schema,
             client: submission.client,
+            record,
             tag: submission.tag,
             initial_seats: submission.work.initial_seats,
             exec: submission.exec,
@@ -324,6 +354,9 @@ impl Engine {
             }
             None => self.clear(index),
         }
+        if let Some(recording) = self.recording.as_mut().filter(|_| !lingers) {
+            recording.released(flight.record, now);
+        }
         flight.tag
     }
 
@@ -334,6 +367,9 @@ impl Engine {
         while let Some(index) = next {
             let flight = self.flights[index as usize];
             self.tallies.each(&flight, |tally| tally.released(now, flight.seats));
+            if let Some(recording) = &mut self.recording {
+                recording.released(flight.record, now);
+            }
             self.clear(index);
             if !levels.contains(&flight.level) {
                 levels.push(flight.level);
@@ -359,6 +395,9 @@ impl Engine {
                     tally.waited(now - flight.arrival);
                     tally.rejected(reason);
                 });
+                if let Some(recording) = &mut self.recording {
+                    recording.refused(flight.record, now, reason);
+                }
                 self.clear(index);
                 Some(reason)
             }
@@ -382,8 +421,8 @@ impl Engine {
     }
 
     fn split(&mut self) -> (&mut Server, Starts<'_>) {
-        let Engine { server, events, flights, tallies, .. } = self;
-        (server, Starts { flights, events, tallies })
+        let Engine { server, events, flights, tallies, recording, .. } = self;
+        (server, Starts { flights, events, tallies, recording })
     }
 
     /// Makes a tally for each level and schema that has none, and finds those of the schemas in force.

@@ -17,6 +17,7 @@ use crate::engine::{End, Engine, Source, Submission};
 use crate::error::Error;
 use crate::mode_name;
 use crate::progress::Progress;
+use crate::recording::Recording;
 use crate::report::Report;
 use crate::server::{Server, ServerOptions};
 use prepare::{Kind, Timing};
@@ -105,6 +106,31 @@ pub fn run(
     options: &Options,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<ReplayReport, Error> {
+    run_engine(log, configuration, options, false, progress).map(|(report, _)| report)
+}
+
+/// Replays a log and keeps what becomes of each request: 41 bytes for each.
+///
+/// # Errors
+///
+/// As [`run`].
+pub fn run_recorded(
+    log: &Log,
+    configuration: &Configuration,
+    options: &Options,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(ReplayReport, Recording), Error> {
+    let (report, recording) = run_engine(log, configuration, options, true, progress)?;
+    Ok((report, recording.unwrap_or_default()))
+}
+
+fn run_engine(
+    log: &Log,
+    configuration: &Configuration,
+    options: &Options,
+    record: bool,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(ReplayReport, Option<Recording>), Error> {
     let refuse = |error: &dyn std::fmt::Display| Error::new(error.to_string());
     if !(1..=apf_core::MAX_SEATS).contains(&options.list_seats) {
         return Err(refuse(&format!("list seats must be from 1 to {}", apf_core::MAX_SEATS)));
@@ -118,13 +144,18 @@ pub fn run(
     let mut sender = Sender { log, options, origin, users, replayed: Replayed::default() };
 
     let mut engine = Engine::new(server, names.len());
+    if record {
+        engine.record();
+    }
     engine.set_timer(0, 0);
     let end = engine.run(&mut sender, None, &mut |at| {
         progress(Progress { done: at.done.min(span), total: span });
     })?;
+    let recording =
+        engine.take_recording().map(|recording| Recording { clients: names.clone(), ..recording });
     let mut rows = engine.rows(end, names);
     rows.clients.sort_by(|a, b| (b.traffic.requests, &a.client).cmp(&(a.traffic.requests, &b.client)));
-    Ok(ReplayReport {
+    let report = ReplayReport {
         counts: log.counts.clone(),
         replayed: sender.replayed,
         report: Report {
@@ -138,7 +169,8 @@ pub fn run(
             clients: rows.clients,
             adjustments: rows.adjustments,
         },
-    })
+    };
+    Ok((report, recording))
 }
 
 /// The user of each identity, and the users' names: one user may have come with several sets of groups.

@@ -14,6 +14,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::mode_name;
 use crate::progress::Progress;
+use crate::recording::Recording;
 use crate::report::{Report, Traffic};
 use crate::server::{Server, ServerOptions};
 use clients::Clients;
@@ -72,17 +73,47 @@ impl ServerScenario {
         observer: &mut dyn Observer,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Report, Error> {
+        self.run_engine(options, false, observer, progress).map(|(report, _)| report)
+    }
+
+    /// Runs the scenario and keeps what becomes of each request: 41 bytes for each.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub fn run_recorded(
+        &self,
+        options: &RunOptions,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<(Report, Recording), Error> {
+        let (report, recording) = self.run_engine(options, true, &mut (), progress)?;
+        Ok((report, recording.unwrap_or_default()))
+    }
+
+    fn run_engine(
+        &self,
+        options: &RunOptions,
+        record: bool,
+        observer: &mut dyn Observer,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<(Report, Option<Recording>), Error> {
         let scenario = &self.scenario;
         let mode = options.mode.unwrap_or(scenario.mode);
         let seed = options.seed.unwrap_or(scenario.seed);
         let server = Server::new(ServerOptions::new(mode), scenario.objects.clone(), scenario.seats, 0)
             .map_err(|error| Error::new(error.to_string()))?;
         let mut engine = Engine::new(server, scenario.clients.len());
+        if record {
+            engine.record();
+        }
         let mut clients = Clients::new(scenario, seed, engine.server(), observer);
         clients.begin(&mut engine);
         let end = engine.run(&mut clients, Some(scenario.duration), progress)?;
-        let rows = engine.rows(end, scenario.clients.iter().map(|client| client.name.clone()).collect());
-        Ok(Report {
+        let names: Vec<String> = scenario.clients.iter().map(|client| client.name.clone()).collect();
+        let recording =
+            engine.take_recording().map(|recording| Recording { clients: names.clone(), ..recording });
+        let rows = engine.rows(end, names);
+        let report = Report {
             mode: mode_name(mode),
             seats: scenario.seats,
             duration_s: end as f64 / 1e9,
@@ -92,7 +123,8 @@ impl ServerScenario {
             schemas: rows.schemas,
             clients: rows.clients,
             adjustments: rows.adjustments,
-        })
+        };
+        Ok((report, recording))
     }
 }
 
