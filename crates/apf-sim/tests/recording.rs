@@ -1,5 +1,7 @@
 //! What is kept of each request agrees with what the report says of all.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 use std::path::Path;
 
 use apf_config::request_info::RequestInfo;
