@@ -15,8 +15,8 @@ const MAX_ENTROPY_BITS: u32 = 60;
 pub struct Dealer {
     deck_size: u32,
     hand_size: u32,
-    /// By number of cards, from one.
-    partial_hands: [PartialHands; LARGEST_HAND],
+    /// By number of cards, from one; one more than the largest hand needs, so that a masked index is always inside.
+    partial_hands: [PartialHands; LARGEST_HAND + 1],
 }
 
 /// In how many ways so many cards can be dealt in order. Draws are what is left of the hash when it is divided by these;
@@ -93,7 +93,7 @@ impl Dealer {
                 return Err(DealerError::EntropyExceeded);
             }
         }
-        let mut partial_hands = [PartialHands::default(); LARGEST_HAND];
+        let mut partial_hands = [PartialHands::default(); LARGEST_HAND + 1];
         let mut count: u64 = 1;
         for (left, hands) in (0..=deck_size).rev().zip(&mut partial_hands).take(hand_size as usize) {
             count = count.saturating_mul(u64::from(left)); // below 2^60
@@ -147,7 +147,8 @@ impl Dealer {
     /// What is left of the hash once so many cards and one more are drawn.
     #[inline(always)]
     fn quotient(&self, flow_hash: u64, earlier: usize) -> u64 {
-        self.partial_hands.get(earlier).map_or(0, |hands| hands.quotient(flow_hash))
+        let Some(hands) = self.partial_hands.get(earlier & LARGEST_HAND) else { return 0 };
+        hands.quotient(flow_hash)
     }
 
     /// The hash as digits of a mixed radix: which of the cards that are left each of the first `cards` is.

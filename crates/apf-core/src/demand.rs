@@ -23,7 +23,7 @@ impl SeatDemand {
         Self { last: now, value: 0.0, high: 0.0, seconds: 0.0, integral: 0.0, integral_of_square: 0.0 }
     }
 
-    #[inline]
+    #[inline(always)]
     fn integrate_to(&mut self, now: u64) {
         let elapsed = now.wrapping_sub(self.last) as i64;
         if elapsed == 0 {
@@ -40,7 +40,7 @@ impl SeatDemand {
         self.integral_of_square += self.value * self.value * seconds;
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn set(&mut self, now: u64, demand: u64) {
         self.integrate_to(now);
         let value = demand as i64 as f64; // far below 2^63, and signed numbers convert in one step

@@ -28,12 +28,13 @@ impl SeatSeconds {
     }
 
     /// `seats` held for `duration_ns` nanoseconds (either may be negative), rounded half away from zero.
+    #[inline(never)]
     pub fn work(seats: f64, duration_ns: i64) -> Self {
         Self(round_half_away(seats * duration_ns as f64 / 10.0) as u64)
     }
 
     /// [`SeatSeconds::work`] of a whole number of seats, without floating point where that makes no difference.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn work_of_whole(seats: u64, duration_ns: i64) -> Self {
         let product = i64::try_from(seats).ok().and_then(|seats| seats.checked_mul(duration_ns));
         match product {

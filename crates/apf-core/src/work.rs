@@ -33,7 +33,7 @@ impl WorkEstimate {
     }
 
     /// The work of the final phase.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn final_work(self) -> SeatSeconds {
         if self.additional_latency == 0 {
             return SeatSeconds::ZERO;
@@ -42,7 +42,7 @@ impl WorkEstimate {
     }
 
     /// The work a queue is charged at dispatch: G on the initial seats, plus the final phase.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn total_work(self) -> SeatSeconds {
         // Exact without rounding, as G is a whole number of units.
         SeatSeconds::from_raw(self.initial_seats.wrapping_mul(GUESSED_SERVICE_TIME as u64 / 10))

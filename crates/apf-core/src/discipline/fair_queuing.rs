@@ -42,7 +42,7 @@ impl Discipline for FairQueuing {
     type QueueTag = SeatSeconds;
     type RequestTag = SeatSeconds;
 
-    #[inline]
+    #[inline(always)]
     fn advance(&mut self, elapsed: i64, demand: Demand) -> bool {
         if demand.active_queues == 0 {
             return false;

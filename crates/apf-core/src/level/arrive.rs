@@ -233,10 +233,12 @@ impl<D: Discipline> Level<D> {
         // Until it is granted it waits: the demand is the same before and after.
         self.demand.set(now, self.seats_in_use.wrapping_add(self.seats_waiting).wrapping_add(seats));
         let was_active = queue.is_active();
+        // Kept aside and written once: what is written twice in a row is waited for when it is read in between.
+        let mut queue_tag = queue.tag;
         if !was_active {
-            self.discipline.activate(&mut queue.tag);
+            self.discipline.activate(&mut queue_tag);
         }
-        self.discipline.bound(&mut queue.tag, Head { tag, work: total_work });
+        self.discipline.bound(&mut queue_tag, Head { tag, work: total_work });
         let place = queue.place;
         self.discipline.served(place);
         let grant = Grant {
@@ -248,18 +250,21 @@ impl<D: Discipline> Level<D> {
             final_seats: work.final_seats,
             additional_latency: work.additional_latency,
         };
-        if let Answer::Gone(cause) = ask(grant) {
+        let answer = ask(grant);
+        let queue = self.queues.get_mut(arena_index)?;
+        if let Answer::Gone(cause) = answer {
+            queue.tag = queue_tag;
             return Some(self.gone_at_once(now, id, cause));
         }
+        self.discipline.charge(&mut queue_tag, total_work);
+        queue.tag = queue_tag;
+        queue.executing = queue.executing.wrapping_add(1);
+        queue.seats_in_use = queue.seats_in_use.wrapping_add(seats);
         self.requests_executing = self.requests_executing.wrapping_add(1);
         self.seats_in_use = self.seats_in_use.wrapping_add(seats);
         self.seats_requested = self.seats_requested.wrapping_add(seats);
         self.counters.dispatched = self.counters.dispatched.wrapping_add(1);
         self.active_queues = self.active_queues.wrapping_add(u64::from(!was_active));
-        let queue = self.queues.get_mut(arena_index)?;
-        queue.executing = queue.executing.wrapping_add(1);
-        queue.seats_in_use = queue.seats_in_use.wrapping_add(seats);
-        self.discipline.charge(&mut queue.tag, total_work);
         Some(Arrived::Executing(id))
     }
 

@@ -60,7 +60,8 @@ impl<D: Discipline> Level<D> {
         }
         let (arena_index, start, work) = (request.queue, request.start, request.work());
         self.advance_meter(now);
-        self.leave_queue(arena_index, work.initial_seats, now.wrapping_sub(start) as i64);
+        let served = now.wrapping_sub(start) as i64;
+        self.leave_queue(arena_index, work.initial_seats, served);
         self.release(now, id.index(), arena_index, work.max_seats());
         true
     }

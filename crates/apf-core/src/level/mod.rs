@@ -118,7 +118,7 @@ impl<D: Discipline> Level<D> {
         now
     }
 
-    #[inline]
+    #[inline(always)]
     fn advance_meter(&mut self, now: u64) {
         let elapsed = now.wrapping_sub(self.now) as i64;
         if elapsed == 0 {
@@ -158,7 +158,7 @@ impl<D: Discipline> Level<D> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn note_demand(&mut self, now: u64) {
         self.demand.set(now, self.seats_in_use.wrapping_add(self.seats_waiting));
     }

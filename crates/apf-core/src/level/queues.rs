@@ -124,7 +124,7 @@ impl<Q: Copy + Default> Queues<Q> {
     }
 
     /// The arena index of the queue with the given index.
-    #[inline]
+    #[inline(always)]
     pub(super) fn at_index(&self, index: u32) -> u32 {
         if self.live == self.places() { self.at_place(index) } else { self.at_index_among_gaps(index) }
     }
@@ -148,7 +148,7 @@ impl<Q: Copy + Default> Queues<Q> {
     }
 
     /// The number of queues at places before `place`; places beyond the last count as if they held one.
-    #[inline]
+    #[inline(always)]
     pub(super) fn rank(&self, place: u32) -> u32 {
         if self.live == self.places() { place } else { self.rank_among_gaps(place) }
     }

@@ -202,7 +202,7 @@ impl<T: Copy> Requests<T> {
     }
 
     /// Frees the slot; every handle to it is stale from now on.
-    #[inline]
+    #[inline(always)]
     pub(super) fn remove(&mut self, index: u32) {
         if let Some(slot) = self.slots.get_mut(index as usize) {
             self.with_latency = self.with_latency.wrapping_sub(usize::from(slot.additional_latency > 0));

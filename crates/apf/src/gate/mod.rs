@@ -42,7 +42,7 @@ use core::task::Waker;
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use apf_core::{Arrived, Cause, Level, Reason};
+use apf_core::{Arrived, Cause, Level, Reason, WorkEstimate};
 
 pub use node::{Decision, Request};
 pub use role::Held;
@@ -50,6 +50,7 @@ pub use role::Held;
 use crate::sync::{AtomicU64, Ordering, ProtocolCell, load_to_exchange};
 use fault::Point;
 use node::{Kind, Node};
+use quiet::Way;
 use role::{Core, Wakes};
 use slab::Slab;
 use word::{CLOSED, HELD, OFFER, RETIRED, Word};
@@ -196,12 +197,29 @@ impl Gate {
     /// A request arrives. `now` was read before the call.
     #[inline]
     pub fn start(&self, now: u64, request: Request) -> Started {
+        let WorkEstimate { initial_seats, final_seats, additional_latency } = request.work;
+        self.start_parts(now, request.flow_hash, initial_seats, final_seats, additional_latency)
+    }
+
+    /// The parts of the request come in registers: as one value they would be written to memory and at once read in other
+    /// pieces, which the processor waits for.
+    fn start_parts(
+        &self,
+        now: u64,
+        flow_hash: u64,
+        initial_seats: u64,
+        final_seats: u64,
+        additional_latency: u64,
+    ) -> Started {
+        let work = WorkEstimate { initial_seats, final_seats, additional_latency };
+        let request = Request { flow_hash, work };
         if !request.is_valid() {
             return Started::Invalid(StartError::Estimate);
         }
         match self.start_quietly(now, &request) {
-            Some(started) => started,
-            None => self.arrive(now, request),
+            Way::Runs(ticket) => Started::Running(ticket),
+            Way::InRole => self.start_in_role(now, request, true, None),
+            Way::Blocked => self.arrive(now, request),
         }
     }
 

@@ -14,20 +14,30 @@ use super::history::{Entry, Outcome};
 use super::node::{Decision, Node, Request};
 use super::role::{Core, Wakes};
 use super::word::Word;
-use super::{Gate, Started, Ticket};
+use super::{Gate, Ticket};
 use crate::sync::{Ordering, load_to_exchange};
 
+/// How far the quiet way has led.
+pub(super) enum Way {
+    /// To the end: the request runs.
+    Runs(Ticket),
+    /// Into the role, where something is not quiet; the request has its seats by the word, and nothing else has changed.
+    InRole,
+    /// Nowhere: somebody is in the role, or the request does not fit. Nothing has changed.
+    Blocked,
+}
+
 impl Gate {
-    /// A valid request starts. `None`, with nothing changed, if somebody is in the role or it does not fit.
+    /// A valid request starts.
     #[inline(always)]
-    pub(super) fn start_quietly(&self, now: u64, request: &Request) -> Option<Started> {
+    pub(super) fn start_quietly(&self, now: u64, request: &Request) -> Way {
         let word = Word(load_to_exchange(&self.word, Ordering::Relaxed));
         let seats = request.work.max_seats();
         if !word.is_quiet() || !word.fits(seats) {
-            return None;
+            return Way::Blocked;
         }
         reached(Point::Attempt);
-        let held = self.take_role(word, word.started(seats)).ok()?;
+        let Ok(held) = self.take_role(word, word.started(seats)) else { return Way::Blocked };
         let started = self.with_role(|core| {
             let stamp = core.passes(now);
             let (index, node) = core.spare(&self.slab)?;
@@ -49,13 +59,9 @@ impl Gate {
             }
             Some((index, core.word_at_rest()))
         });
-        match started {
-            Some((index, at_rest)) => {
-                self.leave_role_quietly(held, at_rest);
-                Some(Started::Running(self.ticket(index)))
-            }
-            None => Some(self.start_in_role(now, *request, true, None)),
-        }
+        let Some((index, at_rest)) = started else { return Way::InRole };
+        self.leave_role_quietly(held, at_rest);
+        Way::Runs(self.ticket(index))
     }
 
     /// A running request has been served. `false`, with nothing changed, if somebody is in the role or it is not running.

@@ -28,6 +28,7 @@ const CHUNKS: usize = if cfg!(loom) { 2 } else { 25 };
 const INDEX: u64 = 0xFFFF_FFFF;
 
 pub(super) struct Slab {
+    /// Of chunk k not its first node but the place FIRST x 2^k nodes before it, from where [`Slab::locate`] counts.
     chunks: [AtomicPtr<Node>; CHUNKS],
     /// Bits 0..=31: index + 1 of the first free node, 0 for none. Bits 32..=63: how often it has changed.
     free: Line<AtomicU64>,
@@ -45,23 +46,24 @@ impl Slab {
         FIRST << chunk
     }
 
-    /// The chunk of an index and its place there: chunk k starts at FIRST x (2^k - 1).
+    /// The chunk of an index, and its place counted from FIRST x 2^k before the chunk: chunk k starts at index
+    /// FIRST x (2^k - 1).
     const fn locate(index: u32) -> (usize, usize) {
-        let shifted = index as usize + FIRST;
-        let chunk = (shifted / FIRST).ilog2() as usize;
-        (chunk, shifted - (FIRST << chunk))
+        let place = index as usize + FIRST;
+        ((place / FIRST).ilog2() as usize, place)
     }
 
     /// The node of an index that [`Slab::take`] has given out at some time; otherwise `None`.
+    #[inline(always)]
     pub(super) fn get(&self, index: u32) -> Option<&Node> {
         let (chunk, place) = Self::locate(index);
-        let nodes = self.chunks.get(chunk)?.load(Ordering::Relaxed);
-        if nodes.is_null() {
+        let before = self.chunks.get(chunk)?.load(Ordering::Relaxed);
+        if before.is_null() {
             return None;
         }
-        // SAFETY: a published chunk has `chunk_len(chunk)` initialised nodes, `locate` keeps `place` below
-        // that, and chunks are freed only when the slab is dropped, which outlives the returned borrow.
-        Some(unsafe { &*nodes.add(place) })
+        // SAFETY: a published chunk has `chunk_len(chunk)` initialised nodes, `locate` keeps `place` between that length
+        // and twice that, and chunks are freed only when the slab is dropped, which outlives the returned borrow.
+        Some(unsafe { &*before.wrapping_add(place) })
     }
 
     /// Takes a free node. `None` when memory or indices have run out.
@@ -135,8 +137,9 @@ impl Slab {
                 }
             }
             let nodes = Box::into_raw(nodes.into_boxed_slice()).cast::<Node>();
+            let before = nodes.wrapping_sub(len);
             let published =
-                slot.compare_exchange(ptr::null_mut(), nodes, Ordering::Relaxed, Ordering::Relaxed);
+                slot.compare_exchange(ptr::null_mut(), before, Ordering::Relaxed, Ordering::Relaxed);
             if published.is_err() {
                 // SAFETY: `nodes` came from `Box::into_raw` of a slice of `len` just above and was not shared.
                 drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(nodes, len)) });
@@ -177,10 +180,11 @@ const fn bump(free: u64, first: u32) -> u64 {
 impl Drop for Slab {
     fn drop(&mut self) {
         for (chunk, slot) in self.chunks.iter().enumerate() {
-            let nodes = slot.load(Ordering::Relaxed);
-            if !nodes.is_null() {
+            let before = slot.load(Ordering::Relaxed);
+            if !before.is_null() {
+                let len = Self::chunk_len(chunk);
                 // SAFETY: published by `grow` from a boxed slice of this length; `&mut self` means that no borrow is left.
-                drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(nodes, Self::chunk_len(chunk))) });
+                drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(before.wrapping_add(len), len)) });
             }
         }
     }
