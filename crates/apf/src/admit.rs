@@ -59,6 +59,24 @@ impl<E: EngineRef + Unpin> AnyAdmit<E> {
         Self { engine, state: State::Begun(begun), timer: None }
     }
 
+    /// What is already known of a request: its permit or its refusal, unless it has to wait. For hosts that poll only then.
+    ///
+    /// # Errors
+    ///
+    /// The request itself, when it has to wait.
+    pub fn at_once(mut self) -> Result<Result<AnyPermit<E>, AdmitError>, Self> {
+        match std::mem::replace(&mut self.state, State::Done) {
+            State::Begun(Ok(Begun::Running(admitted, ticket))) => {
+                Ok(Ok(AnyPermit::new(self.engine.clone(), admitted, ticket)))
+            }
+            State::Begun(Err(error)) => Ok(Err(error)),
+            waits => {
+                self.state = waits;
+                Err(self)
+            }
+        }
+    }
+
     fn forget_timer(&mut self) {
         if let Some(timer) = self.timer.take() {
             self.engine.timers.forget(timer);
