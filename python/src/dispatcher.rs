@@ -7,6 +7,7 @@ use std::time::Duration;
 use apf::clock::Clock;
 use apf::config::Objects;
 use apf::{BuildError, FlowHash, Mode};
+use apf_exposition::Table;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -196,6 +197,27 @@ impl Dispatcher {
     fn stats(&self, py: Python<'_>) -> PyResult<Stats> {
         let stats = py.detach(|| self.inner.stats());
         Stats::new(py, stats)
+    }
+
+    /// The metrics of kube-apiserver in Prometheus' text format.
+    fn prometheus(&self, py: Python<'_>) -> String {
+        py.detach(|| apf_exposition::prometheus(&self.inner))
+    }
+
+    /// A debug dump, as kube-apiserver prints it: `priority_levels`, `queues` or `requests`.
+    #[pyo3(signature = (table, *, details = false))]
+    fn dump(&self, py: Python<'_>, table: &str, details: bool) -> PyResult<String> {
+        let table = match table {
+            "priority_levels" => Table::PriorityLevels,
+            "queues" => Table::Queues,
+            "requests" => Table::Requests { details },
+            other => {
+                return Err(PyValueError::new_err(format!(
+                    "table: {other:?} is none of 'priority_levels', 'queues' and 'requests'"
+                )));
+            }
+        };
+        Ok(py.detach(|| apf_exposition::dump(&self.inner, table)))
     }
 
     /// The UID of the level of this name; empty for one without an object or UID.

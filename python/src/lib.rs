@@ -11,6 +11,7 @@ mod dispatcher;
 mod errors;
 mod permit;
 mod request;
+mod simulation;
 mod stats;
 
 use pyo3::prelude::*;
@@ -30,6 +31,8 @@ mod _native {
     use crate::permit::Permit;
     #[pymodule_export]
     use crate::request::Request;
+    #[pymodule_export]
+    use crate::simulation::{Scenario, Simulator, replay};
     #[pymodule_export]
     use crate::stats::{Histogram, LevelStats, SchemaStats, Stats};
 }

@@ -21,11 +21,11 @@ pub(crate) struct Request {
 /// A request in Rust form.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
-    user: String,
-    groups: Vec<String>,
-    info: RequestInfo,
-    work: WorkEstimate,
-    wait_limit: Option<Duration>,
+    pub(crate) user: String,
+    pub(crate) groups: Vec<String>,
+    pub(crate) info: RequestInfo,
+    pub(crate) work: WorkEstimate,
+    pub(crate) wait_limit: Option<Duration>,
 }
 
 impl Default for Asked {
@@ -128,6 +128,12 @@ impl Asked {
     fn request<'a>(&'a self, kept: Option<&'a Classified>) -> apf::Request<'a> {
         let (work, wait_limit) = (self.work, self.wait_limit);
         apf::Request { attributes: self.attributes(), work, wait_limit, classified: kept }
+    }
+}
+
+impl Request {
+    pub(crate) fn asked(&self) -> &Asked {
+        &self.asked
     }
 }
 

@@ -13,9 +13,13 @@ from apf_core._native import (
     ManualClock,
     Permit,
     Request,
+    Scenario,
     SchemaStats,
+    Simulator,
     Stats,
+    replay,
 )
+from apf_core._run import Requests, Run
 
 __all__ = [
     "Admission",
@@ -30,7 +34,12 @@ __all__ = [
     "Permit",
     "Rejected",
     "Request",
+    "Requests",
+    "Run",
+    "Scenario",
     "SchemaStats",
     "SimulationError",
+    "Simulator",
     "Stats",
+    "replay",
 ]
