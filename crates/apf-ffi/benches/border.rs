@@ -13,6 +13,7 @@
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::hint::black_box;
+use std::mem::MaybeUninit;
 use std::time::Instant;
 
 use apf::{Dispatcher, RequestAttributes};
@@ -134,7 +135,11 @@ fn main() {
         additional_latency_ns: 0,
         wait_limit_ns: u64::MAX,
     };
-    let requests = [request; BATCH];
+    let alike = [request; BATCH];
+    // Neighbours that differ, as in a replay of many users.
+    let users = ["alice", "bob", "carol", "dave"];
+    let mixed: [apf_request; BATCH] =
+        std::array::from_fn(|at| apf_request { user: text(users[at % users.len()]), ..request });
 
     let in_rust = || {
         for _ in 0..SLICE {
@@ -143,7 +148,7 @@ fn main() {
     };
     let in_c = || {
         for _ in 0..SLICE {
-            let mut outcome = std::mem::MaybeUninit::<apf_outcome>::uninit();
+            let mut outcome = MaybeUninit::<apf_outcome>::uninit();
             // SAFETY: as above.
             unsafe {
                 let status = submit(engine, black_box(&raw const request), queue, 7, outcome.as_mut_ptr());
@@ -152,56 +157,84 @@ fn main() {
             }
         }
     };
-    let mut outcomes = Vec::with_capacity(BATCH);
-    let mut in_batches = || {
+    // As many requests at a time as in a batch, by single calls.
+    let one_by_one = |requests: &[apf_request; BATCH]| {
         let mut left = SLICE;
+        let mut outcomes = [const { MaybeUninit::<apf_outcome>::uninit() }; BATCH];
+        while left > 0 {
+            let count = left.min(BATCH);
+            for (request, outcome) in black_box(requests).iter().zip(&mut outcomes).take(count) {
+                // SAFETY: as above.
+                let status = unsafe { submit(engine, request, queue, 7, outcome.as_mut_ptr()) };
+                assert_eq!(status, apf_status::APF_OK);
+            }
+            for outcome in outcomes.iter().take(count) {
+                // SAFETY: as above; it has just been written.
+                let status = unsafe { finish(engine, outcome.assume_init_ref().ticket) };
+                assert_eq!(status, apf_status::APF_OK);
+            }
+            left -= count;
+        }
+    };
+    let in_batches = |requests: &[apf_request; BATCH]| {
+        let mut left = SLICE;
+        let mut outcomes = [const { MaybeUninit::<apf_outcome>::uninit() }; BATCH];
         while left > 0 {
             let count = left.min(BATCH);
             let mut done = 0;
-            outcomes.clear();
             // SAFETY: as above.
-            unsafe {
-                let status = submit_batch(
-                    engine,
-                    black_box(requests.as_ptr()),
-                    count,
-                    queue,
-                    std::ptr::null(),
-                    outcomes.as_mut_ptr(),
-                    &raw mut done,
-                );
-                assert_eq!((status, done), (apf_status::APF_OK, count));
-                outcomes.set_len(count);
-                let tickets: [apf_ticket; BATCH] = std::array::from_fn(|at| {
-                    outcomes.get(at).map_or_else(Default::default, |o: &apf_outcome| o.ticket)
-                });
-                let status = finish_batch(engine, tickets.as_ptr(), count, &raw mut done);
-                assert_eq!((status, done), (apf_status::APF_OK, count));
+            let status = unsafe {
+                let (first, outcomes) = (black_box(requests).as_ptr(), outcomes.as_mut_ptr().cast());
+                submit_batch(engine, first, count, queue, std::ptr::null(), outcomes, &raw mut done)
+            };
+            assert_eq!((status, done), (apf_status::APF_OK, count));
+            let mut tickets = [apf_ticket::default(); BATCH];
+            for (ticket, outcome) in tickets.iter_mut().zip(&outcomes).take(count) {
+                // SAFETY: it has just been written.
+                *ticket = unsafe { outcome.assume_init_ref() }.ticket;
             }
+            // SAFETY: as above.
+            let status = unsafe { finish_batch(engine, tickets.as_ptr(), count, &raw mut done) };
+            assert_eq!((status, done), (apf_status::APF_OK, count));
             left -= count;
         }
     };
 
     let slices = std::env::var("SLICES").map_or(2_000, |count| count.parse().unwrap());
-    let mut times = [const { Vec::new() }; 3];
-    let (mut calls, mut batches) = (Vec::new(), Vec::new());
+    let mut times = [const { Vec::new() }; 6];
     for _ in 0..slices {
-        let (rust, c, batch) = (slice(in_rust), slice(in_c), slice(&mut in_batches));
-        calls.push(c / rust);
-        batches.push(batch / c);
-        for (times, time) in times.iter_mut().zip([rust, c, batch]) {
-            times.push(time);
-        }
+        let taken = [
+            slice(in_rust),
+            slice(in_c),
+            slice(|| one_by_one(&mixed)),
+            slice(|| in_batches(&mixed)),
+            slice(|| one_by_one(&alike)),
+            slice(|| in_batches(&alike)),
+        ];
+        times.iter_mut().zip(taken).for_each(|(times, time)| times.push(time));
     }
-    let [rust, c, batch] = times.each_mut().map(|times| median(times));
-    println!("a request (start and finish), median of {slices} slices of {SLICE}:");
-    println!("  in Rust                {rust:7.1} ns");
-    println!(
-        "  in C                   {c:7.1} ns, {:.3} times the Rust call (median of the slices' ratios)",
-        median(&mut calls)
-    );
-    println!(
-        "  in C, batches of {BATCH}    {batch:7.1} ns, {:.3} times the single calls",
-        median(&mut batches)
-    );
+    println!("a request, its start and its finish; medians of {slices} slices of {SLICE}, taken in turns:");
+    let mut held = true;
+    let mut row = |what: &str, of: usize, to: usize, most: f64| {
+        let mut ratios: Vec<f64> = times[of].iter().zip(&times[to]).map(|(of, to)| of / to).collect();
+        let (time, ratio) = (median(&mut times[of].clone()), median(&mut ratios));
+        print!("  {what:<46} {time:7.1} ns");
+        if of != to {
+            print!(
+                "  {ratio:.3} times that, at most {most:.2}: {}",
+                if ratio <= most { "met" } else { "missed" }
+            );
+            held &= ratio <= most;
+        }
+        println!();
+    };
+    row("in Rust", 0, 0, 1.0);
+    row("in C", 1, 0, 1.15);
+    row("in C, 64 at a time of 4 users, single calls", 2, 2, 1.0);
+    row("in C, 64 at a time of 4 users, batches", 3, 2, 0.8);
+    row("in C, 64 at a time of one user, single calls", 4, 4, 1.0);
+    row("in C, 64 at a time of one user, batches", 5, 4, 0.8);
+    if !held {
+        std::process::exit(1);
+    }
 }

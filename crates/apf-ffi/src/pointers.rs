@@ -87,14 +87,22 @@ pub(crate) unsafe fn places<'a, T>(data: *mut T, len: usize) -> Checked<&'a mut 
 /// # Safety
 ///
 /// `data` is NULL, or valid for reads of `len` bytes for all of `'a`.
-#[inline]
+#[inline(always)]
 pub(crate) unsafe fn text<'a>(text: apf_str) -> Checked<&'a str> {
+    if text.len == 0 {
+        return Ok("");
+    }
     // SAFETY: the caller's promise.
     let bytes = unsafe { array(text.data.cast::<u8>(), text.len)? };
     if is_ascii(bytes) {
         // SAFETY: ASCII is UTF-8.
         return Ok(unsafe { std::str::from_utf8_unchecked(bytes) });
     }
+    not_ascii(bytes)
+}
+
+#[cold]
+fn not_ascii(bytes: &[u8]) -> Checked<&str> {
     std::str::from_utf8(bytes).map_err(|_| APF_ERROR_UTF8)
 }
 

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use apf::config::attributes::{Groups, Resource, Target};
 use apf::config::request_info::RequestInfo;
-use apf::{Request, RequestAttributes, WorkEstimate};
+use apf::{Classified, Request, RequestAttributes, WorkEstimate};
 
 use crate::pointers::{Checked, array, text};
 use crate::status::apf_status::*;
 use crate::types::{APF_NO_LIMIT, apf_request, apf_str};
 
 /// Groups up to this number are read without memory from the heap.
-const FEW_GROUPS: usize = 8;
+const FEW_GROUPS: usize = 4;
 const MANY_GROUPS: usize = 128;
 
 pub(crate) fn wait_limit(nanoseconds: u64) -> Option<Duration> {
@@ -50,101 +50,138 @@ impl apf_request {
     }
 }
 
+/// Kinds of requests of a batch whose classifications are kept.
+const KINDS: usize = 16;
+
+/// The classifications of the requests of a batch, as far as they are described by the same texts in memory.
+#[derive(Default)]
+pub(crate) struct Seen<'a> {
+    kinds: [(Option<&'a apf_request>, Classified); KINDS],
+}
+
+impl<'a> Seen<'a> {
+    /// Where the classification of a request and of others like it is kept.
+    pub(crate) fn kept(&mut self, request: &'a apf_request) -> &Classified {
+        let texts =
+            [request.user.data, request.verb.data, request.resource.data, request.object_namespace.data];
+        // Addresses differ most in their lower and middle bits; an odd factor each carries them to the top.
+        let mixed = texts.iter().fold(request.groups.addr(), |mixed, text| {
+            (mixed ^ text.addr()).wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as usize)
+        });
+        let place = mixed >> (usize::BITS - KINDS.ilog2());
+        let (kind, kept) = &mut self.kinds[place % KINDS];
+        if !kind.is_some_and(|kind| kind.asks_the_same(request)) {
+            (*kind, *kept) = (Some(request), Classified::new());
+        }
+        kept
+    }
+}
+
 /// Runs `with` on the engine's form of a request.
 ///
 /// # Safety
 ///
 /// The texts of the request are valid during the call.
-#[inline]
+#[inline(always)]
 pub(crate) unsafe fn read<R>(
     request: &apf_request,
-    with: impl FnOnce(Request<'_>) -> Checked<R>,
+    with: impl FnOnce(&Request<'_>) -> Checked<R>,
 ) -> Checked<R> {
     // SAFETY: the caller's promise.
     let groups = unsafe { array(request.groups, request.group_count)? };
-    match groups.len() {
-        0..=FEW_GROUPS => {
-            let mut texts = [""; FEW_GROUPS];
-            let texts = texts.get_mut(..groups.len()).unwrap_or_default();
+    if let [] | [_] | [_, _] | [_, _, _] | [_, _, _, _] = groups {
+        let mut texts = [""; FEW_GROUPS];
+        for (group, place) in groups.iter().zip(&mut texts) {
             // SAFETY: as above.
-            unsafe { fill(groups, texts)? };
-            // SAFETY: as above.
-            unsafe { read_with(request, Groups::Borrowed(texts), with) }
+            *place = unsafe { text(*group)? };
         }
-        len if len <= MANY_GROUPS => {
-            let mut texts = [""; MANY_GROUPS];
-            let texts = texts.get_mut(..len).unwrap_or_default();
-            // SAFETY: as above.
-            unsafe { fill(groups, texts)? };
-            // SAFETY: as above.
-            unsafe { read_with(request, Groups::Borrowed(texts), with) }
-        }
-        len => {
-            let mut texts = Vec::new();
-            texts.try_reserve_exact(len).map_err(|_| APF_ERROR_OUT_OF_MEMORY)?;
-            texts.resize(len, "");
-            // SAFETY: as above.
-            unsafe { fill(groups, &mut texts)? };
-            // SAFETY: as above.
-            unsafe { read_with(request, Groups::Borrowed(&texts), with) }
-        }
+        let texts = texts.get(..groups.len()).unwrap_or_default();
+        // SAFETY: as above.
+        return unsafe { read_with(request, texts, with) };
     }
+    // SAFETY: as above.
+    unsafe { read_many_groups(request, groups, with) }
 }
 
 /// # Safety
 ///
 /// As [`read`].
-#[inline]
-unsafe fn fill<'a>(groups: &'a [apf_str], texts: &mut [&'a str]) -> Checked<()> {
-    for (group, place) in groups.iter().zip(texts) {
+#[cold]
+unsafe fn read_many_groups<R>(
+    request: &apf_request,
+    groups: &[apf_str],
+    with: impl FnOnce(&Request<'_>) -> Checked<R>,
+) -> Checked<R> {
+    let (mut many, mut more);
+    let texts = if let Some(rest) = MANY_GROUPS.checked_sub(groups.len()) {
+        many = [""; MANY_GROUPS];
+        let used = MANY_GROUPS - rest;
+        many.get_mut(..used).unwrap_or_default()
+    } else {
+        more = Vec::new();
+        more.try_reserve_exact(groups.len()).map_err(|_| APF_ERROR_OUT_OF_MEMORY)?;
+        more.resize(groups.len(), "");
+        &mut more
+    };
+    for (group, place) in groups.iter().zip(&mut *texts) {
         // SAFETY: the caller's promise.
         *place = unsafe { text(*group)? };
     }
-    Ok(())
+    // SAFETY: as above.
+    unsafe { read_with(request, texts, with) }
 }
 
 /// # Safety
 ///
 /// As [`read`].
-#[inline]
+#[inline(always)]
 unsafe fn read_with<R>(
     request: &apf_request,
-    groups: Groups<'_>,
-    with: impl FnOnce(Request<'_>) -> Checked<R>,
+    groups: &[&str],
+    with: impl FnOnce(&Request<'_>) -> Checked<R>,
 ) -> Checked<R> {
-    let read = |attributes| {
-        with(Request {
-            wait_limit: wait_limit(request.wait_limit_ns),
-            ..Request::from(attributes).with_work(work(request))
-        })
-    };
     // SAFETY: the caller's promise.
     let (user, verb) = unsafe { (text(request.user)?, text(request.verb)?) };
-    let forms = [request.resource.len, request.path.len, request.url.len];
-    match forms.map(|len| len != 0) {
+    let info;
+    let target = if request.resource.len != 0 {
+        if request.path.len | request.url.len != 0 {
+            return Err(APF_ERROR_REQUEST);
+        }
         // SAFETY: as above.
-        [true, false, false] => unsafe {
-            let target = Target::Resource(Resource {
+        unsafe {
+            Target::Resource(Resource {
                 api_group: text(request.api_group)?,
                 api_version: text(request.api_version)?,
                 resource: text(request.resource)?,
                 subresource: text(request.subresource)?,
                 namespace: text(request.object_namespace)?,
                 name: text(request.object_name)?,
-            });
-            read(RequestAttributes { user, groups, verb, target })
-        },
-        [false, true, false] => {
-            // SAFETY: as above.
-            let path = unsafe { text(request.path)? };
-            read(RequestAttributes { user, groups, verb, target: Target::NonResource { path } })
+            })
         }
-        [false, false, true] => {
-            // SAFETY: as above.
-            let url = unsafe { text(request.url)? };
-            let info = RequestInfo::new(verb, url).map_err(|_| APF_ERROR_REQUEST)?;
-            read(info.attributes(user, groups))
+    } else if request.path.len != 0 {
+        if request.url.len != 0 {
+            return Err(APF_ERROR_REQUEST);
         }
-        _ => Err(APF_ERROR_REQUEST),
+        // SAFETY: as above.
+        Target::NonResource { path: unsafe { text(request.path)? } }
+    } else if request.url.len != 0 {
+        // SAFETY: as above.
+        let url = unsafe { text(request.url)? };
+        info = RequestInfo::new(verb, url).map_err(|_| APF_ERROR_REQUEST)?;
+        let attributes = info.attributes(user, groups);
+        return with(&asked(request, attributes));
+    } else {
+        return Err(APF_ERROR_REQUEST);
+    };
+    with(&asked(request, RequestAttributes { user, groups: Groups::Borrowed(groups), verb, target }))
+}
+
+#[inline(always)]
+fn asked<'a>(request: &apf_request, attributes: RequestAttributes<'a>) -> Request<'a> {
+    Request {
+        attributes,
+        work: work(request),
+        wait_limit: wait_limit(request.wait_limit_ns),
+        classified: None,
     }
 }

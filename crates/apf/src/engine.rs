@@ -246,6 +246,12 @@ impl Engine {
 
     /// A request arrives: it is classified, and granted, queued or refused.
     pub(crate) fn begin(&self, request: &Request<'_>, may_wait: bool) -> Result<Begun, AdmitError> {
+        self.begin_here(request, may_wait)
+    }
+
+    /// As [`Engine::begin`], for callers that take the result apart at once.
+    #[inline(always)]
+    pub(crate) fn begin_here(&self, request: &Request<'_>, may_wait: bool) -> Result<Begun, AdmitError> {
         loop {
             let Some(class) = self.classify(request) else { return Err(AdmitError::OutOfMemory) };
             // Before the gate's exchange: the time of an event lies within its call.

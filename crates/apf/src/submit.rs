@@ -55,7 +55,7 @@ impl Dispatcher {
     /// Submits a request. With `may_wait` as [`Dispatcher::admit`], otherwise as [`Dispatcher::try_admit`].
     #[inline]
     pub fn submit(&self, request: &Request<'_>, may_wait: bool) -> Submitted<'_> {
-        submitted(self.engine(), self.engine().begin(request, may_wait))
+        submitted(self.engine(), self.engine().begin_here(request, may_wait))
     }
 
     /// As [`Dispatcher::submit`], without classification. `None` when there is no such level any more.

@@ -1,5 +1,7 @@
 //! Requests in batches.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use apf::clock::{Clock, ManualClock};
 use apf::{
     Batch, Classified, Dispatcher, Preclassified, Reason, Request, RequestAttributes, Submitted, WorkEstimate,

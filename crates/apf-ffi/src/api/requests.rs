@@ -6,14 +6,14 @@ use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apf::{Admit, AdmitError, Classified, Permit, Preclassified, Submitted, WorkEstimate};
+use apf::{Admit, AdmitError, Permit, Preclassified, Submitted, WorkEstimate};
 
 use crate::completions::apf_completions;
 use crate::engine::apf_engine;
 use crate::guard::guard;
 use crate::outcome;
 use crate::pointers::{Checked, array, places, reference, sized, writable};
-use crate::request::{self, wait_limit};
+use crate::request::{self, Seen, wait_limit};
 use crate::slot::{Claim, Holding, Phase};
 use crate::status::apf_status::{self, *};
 use crate::types::{apf_classified_request, apf_outcome, apf_request, apf_ticket};
@@ -164,8 +164,8 @@ pub unsafe extern "C" fn apf_submit(
         let queue = unsafe { queue_of(engine, queue)? };
         // SAFETY: as above.
         let request = unsafe { sized_request(request)? };
-        let submit = |request: apf::Request<'_>| {
-            let submitted = engine.dispatcher_for_slots().submit(&request, queue.is_some());
+        let submit = |request: &apf::Request<'_>| {
+            let submitted = engine.dispatcher_for_slots().submit(request, queue.is_some());
             entered(engine, queue, user_data, submitted, place)
         };
         // SAFETY: as above.
@@ -256,19 +256,20 @@ pub unsafe extern "C" fn apf_submit_batch(
         // SAFETY: as above.
         let requests = unsafe { array(requests, count)? };
         let mut batch = engine.dispatcher_for_slots().batch();
+        let mut seen = Seen::default();
         let mut rest = requests.iter();
         while let Some(first) = rest.as_slice().first() {
-            // Requests in a row that ask for the same are read and classified once.
+            // Requests in a row that ask for the same are read once, and those of a few kinds classified once.
             let alike = rest.as_slice().iter().take_while(|next| first.asks_the_same(next)).count();
-            let kept = Classified::new();
-            let run = |read: apf::Request<'_>| {
+            let kept = seen.kept(first);
+            let run = |read: &apf::Request<'_>| {
                 for request in rest.by_ref().take(alike.max(1)) {
                     check_size(request.size)?;
                     let request = apf::Request {
                         work: request::work(request),
                         wait_limit: wait_limit(request.wait_limit_ns),
-                        classified: Some(&kept),
-                        ..read
+                        classified: Some(kept),
+                        ..*read
                     };
                     rows.next(|place, user_data| {
                         let submitted = batch.submit(&request, queue.is_some());
@@ -380,11 +381,11 @@ pub unsafe extern "C" fn apf_admit(
         let engine = unsafe { reference(engine)? };
         // SAFETY: as above.
         let request = unsafe { sized_request(request)? };
-        let admit = |request: apf::Request<'_>| {
+        let admit = |request: &apf::Request<'_>| {
             let own = request.wait_limit.unwrap_or(Duration::MAX);
             let request = apf::Request {
                 wait_limit: Some(wait_limit(timeout_ns).unwrap_or(Duration::MAX).min(own)),
-                ..request
+                ..*request
             };
             let submitted = match engine.dispatcher_for_slots().admit_blocking(request) {
                 Ok(permit) => Submitted::Admitted(permit),
