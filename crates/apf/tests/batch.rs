@@ -27,7 +27,7 @@ fn a_batch_counts_what_single_calls_count() {
             let kept = &kept;
             (0..40).map(move |number: u64| {
                 let user = if number % 16 < 8 { "alice" } else { "system:kube-scheduler" };
-                let seats = if number % 5 == 0 { 1 + round } else { 1 };
+                let seats = if number.is_multiple_of(5) { 1 + round } else { 1 };
                 let request = request(user).with_work(WorkEstimate::seats(seats));
                 if number == 0 && round == 0 { request.with_classified(kept) } else { request }
             })
