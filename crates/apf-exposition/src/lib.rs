@@ -27,6 +27,10 @@ mod tabstops;
 #[cfg(feature = "dispatcher")]
 mod text;
 
+#[cfg(all(doctest, feature = "dispatcher"))]
+#[doc = include_str!("../../../docs/metrics.md")]
+mod metrics_page {}
+
 #[cfg(feature = "dispatcher")]
 pub use {
     live::{Table, dump, dump_copies},

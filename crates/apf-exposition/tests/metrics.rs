@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
 
 use apf::clock::{Clock, ManualClock};
 use apf::config::bootstrap;
@@ -170,6 +171,12 @@ fn the_default_configuration_has_so_many_series_and_no_more_whatever_users_send(
     let text = prometheus(&dispatcher);
     assert_eq!(series(&text), after_one);
     assert!(!text.contains("evil"), "{text}");
+    let of = |schema: &str| {
+        text.lines().filter(|line| line.contains(&format!("flow_schema=\"{schema}\""))).count()
+    };
+    for schema in bootstrap::all().flow_schemas {
+        assert!(of(&schema.metadata.name) <= 84, "{}", schema.metadata.name);
+    }
 }
 
 /// Kubernetes issue 120032: NaN in the gauges of demand.
@@ -217,6 +224,81 @@ fn names_of_the_configuration_are_escaped() {
     let families = parse(&text);
     let dispatched = &families["apiserver_flowcontrol_dispatched_requests_total"];
     assert!(dispatched.series.iter().any(|(labels, _)| labels["flow_schema"] == odd));
+}
+
+/// The exact mode counts both as the reference: `tests/reference.rs`.
+#[test]
+fn who_leaves_is_told_from_whose_time_is_up_and_neither_counts_as_executed() {
+    let (dispatcher, clock) = dispatcher(600);
+    let list = RequestAttributes::resource("list", "pods")
+        .by("system:serviceaccount:dev:bot", &["system:serviceaccounts", "system:authenticated"][..]);
+    let mut permits = Vec::new();
+    while let Ok(permit) = dispatcher.try_admit(list) {
+        permits.push(permit);
+    }
+    let second = 1_000_000_000;
+    // Before the limits are adjusted.
+    let waits = Request::from(list).with_wait_limit(std::time::Duration::from_secs(4));
+    let mut too_long = Box::pin(dispatcher.admit(waits));
+    drop(dispatcher.admit(list));
+    clock.set(4 * second);
+    dispatcher.run_timers();
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    assert!(too_long.as_mut().poll(&mut context).is_ready());
+    let text = prometheus(&dispatcher);
+    let of = r#"flow_schema="service-accounts",priority_level="workload-low""#;
+    let refused = permits.len() + 2;
+    for line in [
+        format!("rejected_requests_total{{{of},reason=\"cancelled\"}} 1"),
+        format!("rejected_requests_total{{{of},reason=\"concurrency-limit\"}} 1"),
+        format!("rejected_requests_total{{{of},reason=\"time-out\"}} 1"),
+        format!("request_wait_duration_seconds_bucket{{execute=\"false\",{of},le=\"0\"}} 2"),
+        format!("request_wait_duration_seconds_sum{{execute=\"false\",{of}}} 4"),
+        format!("request_wait_duration_seconds_count{{execute=\"false\",{of}}} 3"),
+        format!("request_wait_duration_seconds_count{{execute=\"true\",{of}}} {}", permits.len()),
+        format!("current_inqueue_requests{{{of}}} 0"),
+        format!("work_estimated_seats_count{{{of}}} {}", refused + 1),
+    ] {
+        assert!(text.contains(&format!("apiserver_flowcontrol_{line}\n")), "{line}\n{text}");
+    }
+}
+
+#[test]
+fn the_bounds_of_virtual_starts_are_those_of_the_queues_that_hold_requests() {
+    let (dispatcher, clock) = dispatcher(600);
+    let mut kept = Vec::new();
+    for user in ["a", "b", "c"] {
+        let list = RequestAttributes::resource("list", "pods")
+            .in_namespace(user)
+            .by(user, &["system:serviceaccounts", "system:authenticated"][..]);
+        kept.extend((0..40).map(|_| dispatcher.admit(list)));
+        clock.set(clock.now() + 700_000_000);
+    }
+    let (mut starts, mut discounted) = (Vec::new(), Vec::new());
+    for row in dump(&dispatcher, Table::Queues).lines().skip(1) {
+        let cells: Vec<&str> = row.split(',').map(str::trim).collect();
+        if cells[0] == "workload-low" && cells[2] != "0" {
+            let start: f64 = cells[5].strip_suffix("ss").unwrap().parse().unwrap();
+            starts.push(start);
+            discounted.push(start - 0.003 * cells[4].parse::<f64>().unwrap());
+        }
+    }
+    assert!(starts.len() > 2);
+    let text = prometheus(&dispatcher);
+    let families = parse(&text);
+    for (name, values) in [("next_s_bounds", starts), ("next_discounted_s_bounds", discounted)] {
+        let family = &families[&format!("apiserver_flowcontrol_{name}")];
+        for (bound, expected) in [
+            ("min", values.iter().copied().fold(f64::MAX, f64::min)),
+            ("max", values.iter().copied().fold(f64::MIN, f64::max)),
+        ] {
+            let of = |labels: &BTreeMap<String, String>| {
+                labels["bound"] == bound && labels["priority_level"] == "workload-low"
+            };
+            let (_, value) = family.series.iter().find(|(labels, _)| of(labels)).unwrap();
+            assert!((value - expected).abs() < 1e-9, "{name} {bound}: {value}, not {expected}");
+        }
+    }
 }
 
 #[test]

@@ -188,10 +188,21 @@ fn compare_metrics(at: &str, ours: &str, reference: &str) {
             "next_s_bounds" | "next_discounted_s_bounds" => (shape(ours), shape(reference)),
             // The reference shows another level's; the case's text has a 0 instead.
             "target_seats" => (without_exempt(ours), without_exempt(reference)),
-            _ => (ours.join("\n"), reference.join("\n")),
+            _ => (rounded(ours), rounded(reference)),
         };
         assert_eq!(ours, reference, "{at}: {name}");
     }
+}
+
+/// Sums of durations to 12 digits: the reference adds floats up, this nanoseconds.
+fn rounded(lines: &[&str]) -> String {
+    let line = |line: &&str| match line.rsplit_once(' ') {
+        Some((series, sum)) if series.contains("_seconds_sum{") => {
+            format!("{series} {:.11e}\n", sum.parse::<f64>().unwrap())
+        }
+        _ => format!("{line}\n"),
+    };
+    lines.iter().map(line).collect()
 }
 
 fn summed(lines: &[&str]) -> String {
@@ -245,6 +256,20 @@ fn everything_is_printed_as_the_reference_prints_it() {
         include_str!("../../../conformance/server/exposition/everything.txt"),
     );
     assert_eq!(only_reference.iter().map(String::as_str).collect::<Vec<_>>(), NOT_EXPORTED);
+}
+
+#[test]
+fn the_documentation_names_every_metric() {
+    let page = include_str!("../../../docs/metrics.md");
+    let (exported, not_exported) = page.split_once("## Metrics that are not").unwrap();
+    let reference = sections(include_str!("../../../conformance/server/exposition/everything.txt"));
+    for (_, text) in reference.iter().filter(|(title, _)| title.ends_with(" metrics")) {
+        for name in families(text).keys() {
+            let place = if NOT_EXPORTED.contains(name) { not_exported } else { exported };
+            let name = name.strip_prefix("apiserver_flowcontrol_").unwrap();
+            assert!(place.contains(&format!("`{name}`")), "{name}");
+        }
+    }
 }
 
 #[test]
