@@ -1,6 +1,7 @@
 //! What is wrong with a configuration, as the host gets it.
 
-use apf::config::{Diagnostic, Severity};
+use apf::LeftOut;
+use apf::config::{Diagnostic, Rule, Severity};
 
 use crate::pointers::lend;
 use crate::types::{apf_problem, apf_severity, apf_str};
@@ -17,12 +18,39 @@ struct Problem {
     text: String,
 }
 
-/// The rule of what does not come from a text.
+/// What is found otherwise than by reading a text.
 pub(crate) enum Finding {
-    /// An object that takes no part; the sentence.
-    LeftOut(String),
+    /// An object that takes no part.
+    LeftOut(LeftOut),
     /// A setting that is refused: its name, and the sentence.
     Setting(&'static str, String),
+}
+
+impl Problem {
+    fn found(finding: Finding) -> Self {
+        let (kind, name, path, severity, detail, text) = match finding {
+            Finding::LeftOut(object) => {
+                let text = object.to_string();
+                (object.kind.to_owned(), object.name, "", Severity::Warning, object.why, text)
+            }
+            Finding::Setting(path, detail) => {
+                (String::new(), String::new(), path, Severity::Error, detail.clone(), detail)
+            }
+        };
+        let diagnostic = Diagnostic {
+            source: String::new(),
+            line: 0,
+            column: 0,
+            kind,
+            name,
+            path: path.to_owned(),
+            rule: if severity == Severity::Warning { Rule::Ignored } else { Rule::Invalid },
+            value: None,
+            detail,
+            severity,
+        };
+        Self { diagnostic, text }
+    }
 }
 
 impl apf_problems {
@@ -31,26 +59,7 @@ impl apf_problems {
             let text = diagnostic.to_string();
             Problem { diagnostic, text }
         });
-        let found = findings.into_iter().map(|finding| {
-            let (path, severity, detail) = match finding {
-                Finding::LeftOut(detail) => ("", Severity::Warning, detail),
-                Finding::Setting(path, detail) => (path, Severity::Error, detail),
-            };
-            let diagnostic = Diagnostic {
-                source: String::new(),
-                line: 0,
-                column: 0,
-                kind: String::new(),
-                name: String::new(),
-                path: path.to_owned(),
-                rule: apf::config::Rule::Invalid,
-                value: None,
-                detail: detail.clone(),
-                severity,
-            };
-            Problem { diagnostic, text: detail }
-        });
-        Self(written.chain(found).collect())
+        Self(written.chain(findings.into_iter().map(Problem::found)).collect())
     }
 
     pub(crate) fn len(&self) -> usize {

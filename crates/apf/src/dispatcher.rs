@@ -303,23 +303,6 @@ impl Dispatcher {
         self.engine.configure(objects)
     }
 
-    /// What of the current configuration takes no part, one sentence an object: levels that are not acceptable, and
-    /// schemas whose level is missing or not acceptable. Empty when everything does.
-    pub fn left_out(&self) -> Vec<String> {
-        let snapshot = self.engine.snapshot.load();
-        let levels = snapshot.plan.ignored_levels().iter();
-        let levels = levels.map(|l| format!("PriorityLevelConfiguration {:?}: {}", l.name, l.defect));
-        let schemas = snapshot.plan.statuses().iter();
-        let schemas = schemas.filter(|schema| schema.ignored.is_some()).map(|schema| {
-            let why = match &schema.ignored {
-                Some(defect) if !schema.dangling => defect.to_string(),
-                _ => schema.condition().message,
-            };
-            format!("FlowSchema {:?}: {why}", schema.name)
-        });
-        levels.chain(schemas).collect()
-    }
-
     /// Every number that the reference's metrics and dumps show, as values.
     ///
     /// # Blocking

@@ -44,6 +44,8 @@ mod dispatcher;
 #[cfg(feature = "std")]
 mod engine;
 #[cfg(feature = "std")]
+mod left_out;
+#[cfg(feature = "std")]
 mod level;
 #[cfg(feature = "std")]
 pub mod locked;
@@ -75,6 +77,7 @@ pub use {
     details::{LevelCopy, RequestDetails},
     dispatcher::{BuildError, Builder, Dispatcher},
     engine::{Engine, EngineRef, Request},
+    left_out::LeftOut,
     permit::{AnyPermit, OwnedPermit, Permit},
     rejected::{AdmitError, Rejected},
     submit::{Batch, Preclassified, Submitted},

@@ -45,7 +45,7 @@ pub unsafe extern "C" fn apf_engine_new(
         };
         match builder.objects(objects).build() {
             Ok(dispatcher) => {
-                let left_out = dispatcher.left_out().into_iter().map(Finding::LeftOut).collect();
+                let left_out = dispatcher.objects_left_out().into_iter().map(Finding::LeftOut).collect();
                 let new = apf_engine::new(dispatcher, manual);
                 // SAFETY: as above.
                 unsafe {
@@ -134,7 +134,9 @@ pub unsafe extern "C" fn apf_engine_reconfigure(
             return Err(APF_ERROR_CONFIGURATION);
         };
         let (status, found) = match engine.dispatcher().reconfigure(objects) {
-            Ok(()) => (Ok(()), engine.dispatcher().left_out().into_iter().map(Finding::LeftOut).collect()),
+            Ok(()) => {
+                (Ok(()), engine.dispatcher().objects_left_out().into_iter().map(Finding::LeftOut).collect())
+            }
             Err(error) => {
                 (Err(APF_ERROR_CONFIGURATION), vec![Finding::Setting("configuration", error.to_string())])
             }
