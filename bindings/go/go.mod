@@ -1,0 +1,3 @@
+module apf.invalid/bindings/go
+
+go 1.25

@@ -1,0 +1,2 @@
+// Package linux_arm64 holds libapf.a, so that the library is vendored together with the package that links it.
+package linux_arm64
