@@ -3,8 +3,10 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool: printing is its job")]
 
 mod bench;
+mod c;
 mod conformance;
 mod fuzz;
+mod go_binding;
 mod licences;
 mod loom;
 mod no_std;
@@ -29,6 +31,8 @@ cargo xtask COMMAND
   loom [--bound N] [--all-loads] [--mutations [--only NAME]] [--schedules N]
                                    every interleaving of the gate's models; or the faults that they must find;
                                    or random schedules of more threads
+  header [--write]                 compares include/apf.h with what crates/apf-ffi makes, or writes it
+  go-archive                       builds libapf.a and puts it where bindings/go links it from
   readme [--write]                 compares the outputs shown in README.md with what the commands print now
   demo [ARGUMENTS]                 the story of a noisy list client on the real engine and the real clock, 48 s
   stress [--minutes N] [--seed N]  8 threads, 64 levels, everything at random; the books must balance (default 10)
@@ -53,6 +57,8 @@ fn main() -> ExitCode {
         "bench" => bench::command(args),
         "fuzz" => fuzz::command(args),
         "loom" => loom::command(args),
+        "header" => c::header_command(args),
+        "go-archive" => go_binding::archive(),
         "readme" => readme::command(args),
         "demo" => demo(args),
         "stress" => stress(args),

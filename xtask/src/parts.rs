@@ -1,7 +1,7 @@
 //! `cargo xtask test`: a list of parts, each of which sets up what it needs and runs even if an earlier one failed.
 
 use crate::shell::{Stop, cargo, program};
-use crate::{conformance, fuzz, licences, loom, no_std, readme, setup};
+use crate::{c, conformance, fuzz, licences, loom, no_std, readme, setup};
 use lexopt::prelude::*;
 use std::time::Instant;
 
@@ -28,6 +28,17 @@ const PARTS: &[Part] = &[
     Part { name: "doctests", what: "examples in the documentation", run: doctests },
     Part { name: "docs", what: "rustdoc, warnings denied", run: docs },
     Part { name: "no-std", what: "apf-core links without std and without a panic", run: no_std::check },
+    Part {
+        name: "c-header",
+        what: "include/apf.h is current, compiles, and names what libapf has",
+        run: c::header,
+    },
+    Part { name: "c", what: "the C tests, and a panic behind every function", run: c::tests },
+    Part {
+        name: "c-cost",
+        what: "a request in C beside one in Rust, batches beside single calls",
+        run: c::cost,
+    },
     Part { name: "go", what: "format, vet and tests of the Go modules", run: go },
     Part {
         name: "conformance",
