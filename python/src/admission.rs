@@ -138,6 +138,12 @@ impl Admission {
         Err(PyStopIteration::new_err((self.take(py)?,)))
     }
 
+    /// Whether it has to wait.
+    #[getter]
+    fn waiting(&self) -> bool {
+        matches!(&*self.state(), State::Waiting(_))
+    }
+
     /// Whether it is decided; if not, `token` is put on the list once it may be.
     fn _watch(&self, completions: &Completions, token: u64) -> bool {
         let mut state = self.state();
