@@ -6,7 +6,7 @@ import gc
 import pathlib
 import pickle
 import time
-from typing import Any
+from typing import Any, Dict, List, Type
 
 import pytest
 from helpers import ONE_SEAT, in_use, one_seat
@@ -84,7 +84,7 @@ def test_the_shortest_of_the_wait_limits_counts() -> None:
 
 def test_attributes_may_be_keywords_or_a_prebuilt_request() -> None:
     d = one_seat()
-    attributes: dict[str, Any] = dict(verb="list", resource="pods", user="alice", groups=("a", "b"))
+    attributes: Dict[str, Any] = dict(verb="list", resource="pods", user="alice", groups=("a", "b"))
     with d.try_admit(**attributes) as permit:
         assert permit.level == "narrow"
     with d.try_admit(apf_core.Request(**attributes)) as permit:
@@ -111,7 +111,7 @@ def test_attributes_may_be_keywords_or_a_prebuilt_request() -> None:
     ],
 )
 def test_attributes_that_make_no_request_are_refused_by_name(
-    attributes: dict[str, Any], error: type[Exception], words: str
+    attributes: Dict[str, Any], error: Type[Exception], words: str
 ) -> None:
     with pytest.raises(error, match=words):
         apf_core.Request(**attributes)
@@ -166,7 +166,8 @@ def test_a_configuration_may_be_text_bytes_files_folders_or_objects(tmp_path: pa
     file = tmp_path / "level.json"
     file.write_text(str(level).replace("'", '"'))
     text = file.read_text()
-    for config in [text, text.encode(), file, tmp_path, level, [level], [file]]:
+    configs: List[Any] = [text, text.encode(), file, tmp_path, level, [level], [file]]
+    for config in configs:
         assert "batch" in apf_core.Dispatcher(config).stats().levels
     with pytest.raises(TypeError, match="int is not a text"):
         apf_core.Dispatcher(5)  # type: ignore[arg-type]

@@ -160,7 +160,8 @@ def test_a_grant_that_a_cancelled_task_does_not_take_goes_to_the_next(
 
     async def main() -> None:
         for after in range(8):
-            d, log = one_seat(), []
+            d = one_seat()
+            log: List[str] = []
             held = d.try_admit(alice)
             first = asyncio.ensure_future(client(d, log, "first"))
             await settle()

@@ -245,7 +245,8 @@ def test_a_service_with_urls_of_its_own_says_what_a_request_is(client_of: Callab
     client = client_of(d, lambda running: seen.append(running.permit.seats), user=None, request=lambda _: bulk)
     assert client.get("/anything")[0] == 200
     assert seen == [3]
-    for options in [dict(user=None), dict(request=lambda _: bulk)]:
+    neither_or_both: List[Dict[str, Any]] = [dict(user=None), dict(request=lambda _: bulk)]
+    for options in neither_or_both:
         with pytest.raises(TypeError, match="either user or request"):
             client_of(d, lambda _: None, **options).get("/")
 

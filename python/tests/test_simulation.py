@@ -9,7 +9,8 @@ import pathlib
 import random
 import subprocess
 import sys
-from typing import Any, Dict, List
+import threading
+from typing import Any, Dict, List, Literal
 
 import pytest
 
@@ -53,7 +54,7 @@ def tool(variable: str) -> str:
 @pytest.mark.parametrize("mode", ["default", "exact"])
 @pytest.mark.parametrize(("queues", "hand", "length"), [(16, 3, 4), (4, 2, 50), (1, 1, 10)])
 def test_a_random_trace_is_decided_as_the_core_decides_it_byte_for_byte(
-    mode: str, queues: int, hand: int, length: int
+    mode: Literal["default", "exact"], queues: int, hand: int, length: int
 ) -> None:
     oracle = tool("APF_CORE_DECISIONS")
     dice = random.Random(f"{mode} {queues}")
@@ -278,11 +279,14 @@ def test_manifests_are_looked_up_in_the_folder_given(tmp_path: pathlib.Path) -> 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="threads")
 def test_a_run_lets_other_threads_work() -> None:
-    import threading
-
     scenario = apf_core.Scenario(dict(SCENARIO, duration="2000s"))
     finished = threading.Event()
-    thread = threading.Thread(target=lambda: (scenario.run(), finished.set()))
+
+    def work() -> None:
+        scenario.run()
+        finished.set()
+
+    thread = threading.Thread(target=work)
     thread.start()
     turns = 0
     while not finished.is_set():

@@ -101,7 +101,7 @@ def test_reconfiguring_and_reading_while_eight_threads_admit(alice: apf_core.Req
     end = time.monotonic() + 1.5
     rounds = 0
     while time.monotonic() < end:
-        d.reconfigure(built_in=["suggested", "mandatory"][rounds % 2])
+        d.reconfigure(built_in="mandatory" if rounds % 2 else "suggested")
         assert sum(level.requests_executing for level in d.stats().levels.values()) <= 8
         rounds += 1
     over.set()

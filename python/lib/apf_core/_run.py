@@ -123,7 +123,7 @@ class Run:
         for name in ("arrival_ns", "start_ns", "end_ns", "wait_ns", "seats"):
             columns[name] = numpy.asarray(getattr(of, name))
         for name, values in names.items():
-            columns[name] = pandas.Categorical.from_codes(numpy.asarray(getattr(of, name)), list(values))
+            columns[name] = pandas.Categorical.from_codes(numpy.asarray(getattr(of, name)), pandas.Index(values))
         return pandas.DataFrame(columns)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from typing import Any, Awaitable, Callable, Iterable, List, Mapping, MutableMapping, Optional, Union
+from typing import Any, Awaitable, Callable, Iterable, List, Mapping, MutableMapping, Optional, Set, Union
 from urllib.parse import quote
 
 from apf_core import _http
@@ -146,7 +146,7 @@ class _Waiting:
             while True:
                 if self._reading is None and read_ahead < _READ_AHEAD:
                     self._reading = asyncio.ensure_future(self._receive())
-                awaited = {granted} if self._reading is None else {granted, self._reading}
+                awaited: Set["asyncio.Future[Any]"] = {granted} if self._reading is None else {granted, self._reading}
                 await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
                 if granted.done():
                     permit = granted.result()
