@@ -2,12 +2,19 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use apf_core::{DemandPeriod, Level, LevelError, Queuing};
+use arc_swap::ArcSwap;
 
 use crate::gate::{Gate, Held, Host};
 use crate::retry_after::RetryAfter;
+use crate::stats::Seen;
 use crate::timers::Timers;
+
+/// How long a reader of statistics waits for the level's present state before it takes the last one that was seen. The
+/// role is held for microseconds, unless its thread is suspended.
+const PATIENCE: Duration = Duration::from_millis(10);
 
 /// One level, from its creation to the end of the dispatcher. A name that is removed and comes back gets another.
 #[derive(Debug)]
@@ -16,6 +23,8 @@ pub(crate) struct LevelSlot {
     pub(crate) gate: Gate,
     pub(crate) retry_after: RetryAfter,
     alarm: Arc<Alarm>,
+    /// What was last seen of it.
+    published: ArcSwap<Seen>,
 }
 
 /// Brings the ticks that a gate asks for.
@@ -44,7 +53,9 @@ impl LevelSlot {
         let alarm =
             Arc::new(Alarm { timers: Arc::downgrade(timers), level: index, armed: AtomicU64::new(u64::MAX) });
         let host: Arc<dyn Host> = Arc::<Alarm>::clone(&alarm);
-        Self { name: name.into(), gate: Gate::new(level, host), retry_after: RetryAfter::default(), alarm }
+        let published = ArcSwap::from_pointee(Seen::of(&level));
+        let gate = Gate::new(level, host);
+        Self { name: name.into(), gate, retry_after: RetryAfter::default(), alarm, published }
     }
 
     /// The alarm went off.
@@ -73,6 +84,26 @@ impl LevelSlot {
         let result = receive.recv().ok();
         self.gate.forget(ticket);
         result
+    }
+
+    /// The level's own numbers, as of now; or, while the thread that is in the role is suspended, as they were last seen.
+    /// `None` when the level has been removed.
+    ///
+    /// # Blocking
+    ///
+    /// For 10 ms at most. No request waits for it.
+    pub(crate) fn look(&self, now: u64) -> Option<Arc<Seen>> {
+        let (send, receive) = std::sync::mpsc::sync_channel(1);
+        let look = move |level: &Level| {
+            // Whoever asked may have gone on; a full channel cannot be.
+            let _ = send.try_send(Seen::of(level));
+        };
+        let ticket = self.gate.look(now, look).ok()?;
+        if let Ok(seen) = receive.recv_timeout(PATIENCE) {
+            self.published.store(Arc::new(seen));
+        }
+        self.gate.forget(ticket);
+        Some(self.published.load_full())
     }
 
     pub(crate) fn reconfigure(

@@ -44,7 +44,8 @@ pub struct LevelStats {
 }
 
 /// What is read of a level in its turn among the events.
-struct Seen {
+#[derive(Debug)]
+pub(crate) struct Seen {
     requests_waiting: u64,
     seats_waiting: u64,
     requests_executing: u64,
@@ -61,7 +62,7 @@ const GUESSED_SERVICE_TIME: i64 = 3_000_000;
 const UNITS: f64 = 1e8;
 
 impl Seen {
-    fn of(level: &Level) -> Self {
+    pub(crate) fn of(level: &Level) -> Self {
         let bounds = |discount: &dyn Fn(u64) -> SeatSeconds| {
             if level.requests_waiting() == 0 {
                 return None;
@@ -110,12 +111,7 @@ impl Stats {
         let mut levels = Vec::with_capacity(states.len());
         for (level, state) in states {
             let Some(slot) = engine.levels.get(state.slot) else { continue };
-            let Some(seen) = slot.control(now, |held| {
-                held.tick();
-                Seen::of(held.level())
-            }) else {
-                continue; // it has been retired
-            };
+            let Some(seen) = slot.look(now) else { continue }; // it has been retired
             let tenth = (f64::from(engine.server_limit) / 10.0).round().max(1.0);
             let denominator = if state.current > 0 { f64::from(state.current) } else { tenth };
             levels.push(LevelStats {

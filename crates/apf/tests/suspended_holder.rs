@@ -298,3 +298,39 @@ fn starts_that_fit_finishes_and_cancels_go_on_while_the_holder_is_suspended() {
         assert!(probed.contains_key(&format!("{point:?}")), "{point:?} was never reached");
     }
 }
+
+#[test]
+fn statistics_are_read_while_the_holder_is_suspended() {
+    let dispatcher = apf::Dispatcher::builder().seats(600).build().unwrap();
+    let request = || {
+        apf::RequestAttributes::resource("list", "pods")
+            .in_namespace("dev")
+            .by("alice", &["system:authenticated"])
+    };
+    let before = dispatcher.try_admit(request()).unwrap();
+    assert_eq!(dispatcher.stats().level("global-default").unwrap().requests_executing, 1);
+    let (took_role, is_in_role) = sync_channel(0);
+    let (go_on, told) = sync_channel::<()>(0);
+    let holder = {
+        let dispatcher = dispatcher.clone();
+        thread::spawn(move || {
+            let taken = Cell::new(false);
+            on_this_thread(move |point| {
+                if point == Point::TookRole && !taken.replace(true) {
+                    took_role.send(()).unwrap();
+                    told.recv().unwrap();
+                }
+            });
+            drop(dispatcher.try_admit(request()).unwrap());
+        })
+    };
+    is_in_role.recv().unwrap();
+    let stats = dispatcher.stats();
+    assert_eq!(stats.level("global-default").unwrap().requests_executing, 1, "as it was last seen");
+    let meanwhile = dispatcher.try_admit(request()).unwrap();
+    drop(meanwhile);
+    drop(before);
+    go_on.send(()).unwrap();
+    holder.join().unwrap();
+    assert_eq!(dispatcher.stats().level("global-default").unwrap().requests_executing, 0);
+}

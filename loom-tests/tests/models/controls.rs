@@ -36,6 +36,26 @@ fn a_limit_that_rises_wakes_who_waits() {
     });
 }
 
+/// Statistics are read while requests start: a look changes nothing, so who fits starts at once.
+#[test]
+fn a_look_makes_nobody_wait() {
+    explore("a_look_makes_nobody_wait", || {
+        let bench = Bench::new(QUEUES, 2);
+        let other = spawn(&bench, |bench| {
+            let Started::Running(ticket) = bench.gate.start(2, seats(1)) else {
+                panic!("a start that fits waits for a look");
+            };
+            bench.gate.finish(2, ticket);
+        });
+        let ticket = bench.gate.look(1, |level| assert!(level.seats_in_use() <= 1)).expect("not retired");
+        join(other);
+        bench.gate.tick(3);
+        assert!(bench.gate.decision(&ticket).is_some(), "it has been looked at");
+        bench.gate.forget(ticket);
+        bench.settled(2);
+    });
+}
+
 /// Whoever is done with it first, owner or holder, the other frees it.
 #[test]
 fn a_control_operation_is_forgotten_before_it_is_done() {

@@ -737,4 +737,13 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         model: "controls::a_level_is_retired_when_its_last_request_has_gone",
         edits: &[Edit { file: "quiet.rs", from: "if self.quiescing || ", to: "if " }],
     },
+    Mutation {
+        name: "a look closes the level",
+        model: "controls::a_look_makes_nobody_wait",
+        edits: &[Edit {
+            file: "mod.rs",
+            from: "self.operate(now, Box::new(operation), 0)",
+            to: "self.operate(now, Box::new(operation), CLOSED)",
+        }],
+    },
 ];

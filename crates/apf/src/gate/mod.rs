@@ -51,7 +51,7 @@ use crate::sync::{AtomicU64, Ordering, ProtocolCell, load_to_exchange};
 use fault::Point;
 use node::{Kind, Node};
 use quiet::Way;
-use role::{Core, Wakes};
+use role::{ControlFn, Core, Wakes};
 use slab::Slab;
 use word::{CLOSED, HELD, OFFER, RETIRED, Word};
 
@@ -143,7 +143,7 @@ pub enum Started {
 /// A start that was not even tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartError {
-    /// Initial seats 0, or a width above [`MAX_SEATS`], or a latency above `i64::MAX` nanoseconds.
+    /// Initial seats 0, or a width above [`apf_core::MAX_SEATS`], or a latency above `i64::MAX` nanoseconds.
     Estimate,
     /// There is no memory for another request.
     OutOfMemory,
@@ -392,8 +392,26 @@ impl Gate {
         now: u64,
         operation: impl FnOnce(&mut Held<'_>) + Send + 'static,
     ) -> Result<Ticket, ControlError> {
+        self.operate(now, Box::new(operation), CLOSED)
+    }
+
+    /// Has the level looked at as it is now, in turn among the events; like [`Gate::control`], but nobody waits for it.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn look(&self, now: u64, look: impl FnOnce(&Level) + Send + 'static) -> Result<Ticket, ControlError> {
+        let operation = move |held: &mut Held<'_>| {
+            held.tick();
+            look(held.level());
+        };
+        // Releases that are due make room, so what the word promises stays true.
+        self.operate(now, Box::new(operation), 0)
+    }
+
+    fn operate(&self, now: u64, operation: Box<ControlFn>, closed: u64) -> Result<Ticket, ControlError> {
         let (index, node) = self.slab.take().ok_or(ControlError::OutOfMemory)?;
-        node.prepare_control(Box::new(operation));
+        node.prepare_control(operation);
         let mut word = Word(load_to_exchange(&self.word, Ordering::Relaxed));
         loop {
             fault::reached(Point::Attempt);
@@ -402,7 +420,7 @@ impl Gate {
                 self.slab.give(index);
                 return Err(ControlError::Retired);
             }
-            let next = word.with(CLOSED);
+            let next = word.with(closed);
             if word.is_quiet() {
                 match self.take_role(word, next) {
                     Ok(_) => {
