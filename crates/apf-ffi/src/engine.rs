@@ -25,16 +25,12 @@ pub struct apf_engine {
     /// Of no other engine of this process: part of every ticket.
     number: u32,
     /// The process that made it.
-    process: i32,
+    process: u32,
     pub(crate) manual: Option<ManualClock>,
     /// Set when the host frees it.
     gone: AtomicBool,
     /// Threads that are in a callback.
     calling: AtomicUsize,
-}
-
-fn process() -> i32 {
-    rustix::process::getpid().as_raw_nonzero().get()
 }
 
 impl apf_engine {
@@ -46,7 +42,7 @@ impl apf_engine {
             slab: Arc::new(Slab::new(number)),
             dispatcher,
             number,
-            process: process(),
+            process: std::process::id(),
             manual,
             gone: AtomicBool::new(false),
             calling: AtomicUsize::new(0),
@@ -71,7 +67,7 @@ impl apf_engine {
 
     /// Refuses what would wait for threads that a forked child does not have.
     pub(crate) fn check_process(&self) -> Checked<()> {
-        if process() == self.process { Ok(()) } else { Err(APF_ERROR_FORKED) }
+        if std::process::id() == self.process { Ok(()) } else { Err(APF_ERROR_FORKED) }
     }
 
     pub(crate) fn is_gone(&self) -> bool {
