@@ -56,7 +56,7 @@ func (d *Dispatcher) acquire(ctx context.Context, request *Request, permit *Perm
 		return nil, ErrClosed
 	}
 	var decision C.apf_go_decision
-	d.core.submit(request, true, &decision)
+	d.core.submitToWait(request, &decision)
 	if decision.kind == C.APF_OUTCOME_ADMITTED {
 		permit.begin(d, &decision)
 		return permit, nil
@@ -88,7 +88,7 @@ func (d *Dispatcher) acquireClassified(ctx context.Context, request *Classified,
 		return nil, ErrClosed
 	}
 	var decision C.apf_go_decision
-	d.core.submitClassified(request, true, &decision)
+	d.core.submitClassifiedToWait(request, &decision)
 	if decision.kind == C.APF_OUTCOME_ADMITTED {
 		permit.begin(d, &decision)
 		return permit, nil
@@ -150,7 +150,7 @@ func (d *Dispatcher) wait(ctx context.Context, t ticket, permit *Permit) error {
 	if c.closed.Load() && c.cancel(t) == C.APF_OK {
 		// Close may not have seen it.
 		c.waiters.forget(t)
-		w.done()
+		c.waiters.done(w)
 		c.leave()
 		return ErrClosed
 	}
@@ -160,7 +160,7 @@ func (d *Dispatcher) wait(ctx context.Context, t ticket, permit *Permit) error {
 	case <-ctx.Done():
 		if c.cancel(t) == C.APF_OK {
 			c.waiters.forget(t)
-			w.done()
+			c.waiters.done(w)
 			c.leave()
 			runtime.KeepAlive(d)
 			return contextError(ctx)
@@ -170,7 +170,7 @@ func (d *Dispatcher) wait(ctx context.Context, t ticket, permit *Permit) error {
 		cancelled = true
 	}
 	if w.closed {
-		w.done()
+		c.waiters.done(w)
 		c.leave()
 		return ErrClosed
 	}
@@ -178,17 +178,17 @@ func (d *Dispatcher) wait(ctx context.Context, t ticket, permit *Permit) error {
 	if decision.status == C.APF_OK && decision.kind == C.APF_OUTCOME_ADMITTED {
 		if !cancelled {
 			permit.begin(d, decision)
-			w.done()
+			c.waiters.done(w)
 			return nil
 		}
 		c.finish(t)
-		w.done()
+		c.waiters.done(w)
 		c.leave()
 		runtime.KeepAlive(d)
 		return contextError(ctx)
 	}
 	err := d.refused(decision)
-	w.done()
+	c.waiters.done(w)
 	return err
 }
 

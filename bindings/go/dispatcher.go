@@ -99,6 +99,8 @@ type core struct {
 	_     [56]byte
 
 	waiters waiters
+	// gate has room for the goroutines that may submit at a time where requests wait.
+	gate chan struct{}
 
 	bell  *os.File
 	end   sync.Once
@@ -128,7 +130,7 @@ func New(options Options) (*Dispatcher, error) {
 	texts := options.Config.toC()
 	defer texts.free()
 
-	c := &core{freed: make(chan struct{})}
+	c := &core{freed: make(chan struct{}), gate: make(chan struct{}, runtime.GOMAXPROCS(0)+2)}
 	c.users.Store(1)
 	c.waiters.init()
 	var descriptor C.int

@@ -56,6 +56,29 @@ func (c *core) submitClassified(r *Classified, mayWait bool, decision *C.apf_go_
 	C.apf_go_submit_classified(c.engine, C.uint32_t(r.Level), C.uint64_t(r.FlowHash), &head, decision)
 }
 
+// submitToWait is submit where requests wait already: to wait takes a short lock in the engine, and while the operating
+// system has stopped the thread that holds it, each goroutine that comes would block one thread more. So they take turns
+// here, where a goroutine blocks none.
+func (c *core) submitToWait(r *Request, decision *C.apf_go_decision) {
+	if c.waiters.count.Load() == 0 {
+		c.submit(r, true, decision)
+		return
+	}
+	c.gate <- struct{}{}
+	c.submit(r, true, decision)
+	<-c.gate
+}
+
+func (c *core) submitClassifiedToWait(r *Classified, decision *C.apf_go_decision) {
+	if c.waiters.count.Load() == 0 {
+		c.submitClassified(r, true, decision)
+		return
+	}
+	c.gate <- struct{}{}
+	c.submitClassified(r, true, decision)
+	<-c.gate
+}
+
 // ticket names a request that waits or runs.
 type ticket [2]uint64
 

@@ -3,7 +3,10 @@ package apf
 // #include "bridge.h"
 import "C"
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // waiters are the goroutines whose requests wait in queues, by ticket. A decision may come before its goroutine knows that
 // it waits: then it is kept here for it.
@@ -13,6 +16,8 @@ type waiters struct {
 		waiting map[ticket]*waiter
 		_       [48]byte // a cache line each
 	}
+	// count is how many wait.
+	count atomic.Int64
 }
 
 // waiter is where one goroutine waits for its decision.
@@ -42,6 +47,7 @@ func (w *waiters) shard(t ticket) *struct {
 
 // wait makes the request of this ticket known. The waiter has been told already if its decision came before.
 func (w *waiters) wait(t ticket) *waiter {
+	w.count.Add(1)
 	made := waiterPool.Get().(*waiter)
 	shard := w.shard(t)
 	shard.lock.Lock()
@@ -82,9 +88,10 @@ func (w *waiters) forget(t ticket) {
 }
 
 // done gives back a waiter that has been told and has read its decision, or will not be told.
-func (w *waiter) done() {
-	w.closed = false
-	waiterPool.Put(w)
+func (w *waiters) done(one *waiter) {
+	w.count.Add(-1)
+	one.closed = false
+	waiterPool.Put(one)
 }
 
 // tickets are those that wait now.
