@@ -2,16 +2,20 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool: printing is its job")]
 
+mod abi;
 mod bench;
 mod c;
+mod c_package;
 mod conformance;
 mod fuzz;
 mod go_binding;
+mod install;
 mod licences;
 mod loom;
 mod no_std;
 mod parts;
 mod readme;
+mod sanitize;
 mod setup;
 mod shell;
 
@@ -32,6 +36,9 @@ cargo xtask COMMAND
                                    every interleaving of the gate's models; or the faults that they must find;
                                    or random schedules of more threads
   header [--write]                 compares include/apf.h with what crates/apf-ffi makes, or writes it
+  install --prefix DIR             libapf as a C library: header, both libraries, pkg-config, CMake, licences
+  abi [--write]                    compares the binary interface with its committed description, or writes that
+  sanitize [--only NAME]...        the C and C++ tests under sanitizers and valgrind, libapf instrumented too
   go-archive                       builds libapf.a and puts it where bindings/go links it from
   readme [--write]                 compares the outputs shown in README.md with what the commands print now
   demo [ARGUMENTS]                 the story of a noisy list client on the real engine and the real clock, 48 s
@@ -58,6 +65,9 @@ fn main() -> ExitCode {
         "fuzz" => fuzz::command(args),
         "loom" => loom::command(args),
         "header" => c::header_command(args),
+        "install" => install::command(args),
+        "abi" => abi::command(args),
+        "sanitize" => sanitize::command(args),
         "go-archive" => go_binding::archive(),
         "readme" => readme::command(args),
         "demo" => demo(args),

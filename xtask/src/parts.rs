@@ -1,7 +1,7 @@
 //! `cargo xtask test`: a list of parts, each of which sets up what it needs and runs even if an earlier one failed.
 
 use crate::shell::{Stop, cargo, program};
-use crate::{c, conformance, fuzz, licences, loom, no_std, readme, setup};
+use crate::{abi, c, c_package, conformance, fuzz, licences, loom, no_std, readme, setup};
 use lexopt::prelude::*;
 use std::time::Instant;
 
@@ -39,6 +39,13 @@ const PARTS: &[Part] = &[
         what: "a request in C beside one in Rust, batches beside single calls",
         run: c::cost,
     },
+    Part { name: "abi", what: "the binary interface is the one that was promised", run: abi::check },
+    Part {
+        name: "c-package",
+        what: "the installed package, and the examples built from it",
+        run: c_package::check,
+    },
+    Part { name: "cpp", what: "apf.hpp, its tests, and 1,000,000 random calls", run: c_package::cpp },
     Part { name: "go", what: "format, vet and tests of the Go modules", run: go },
     Part {
         name: "conformance",

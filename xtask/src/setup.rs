@@ -40,3 +40,23 @@ pub(crate) fn installed(name: &str, purpose: &str) -> Result<(), Stop> {
         _ => Err(Stop::Skip(format!("{name} is not installed ({purpose})"))),
     }
 }
+
+/// Makes sure that a program is there, from Debian's packages where they are to be had.
+pub(crate) fn debian(name: &str, package: &str) -> Result<(), Stop> {
+    let present = || program(name).args(["--version"]).capture().is_ok_and(|output| output.success);
+    if present() {
+        return Ok(());
+    }
+    let apt = |arguments: &[&str]| {
+        program("apt-get")
+            .args(arguments)
+            .env("DEBIAN_FRONTEND", "noninteractive")
+            .capture()
+            .is_ok_and(|output| output.success)
+    };
+    let install = ["install", "--yes", package];
+    if (apt(&install) || (apt(&["update"]) && apt(&install))) && present() {
+        return Ok(());
+    }
+    Err(Stop::Skip(format!("{name} is not installed, and Debian's package {package} cannot be")))
+}
