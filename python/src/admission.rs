@@ -39,7 +39,7 @@ static DONE: PyOnceLock<Py<Done>> = PyOnceLock::new();
 pub(crate) fn prepare(py: Python<'_>) -> PyResult<()> {
     let done = Py::new(py, Done)?;
     DONE.get_or_init(py, || done);
-    WAIT.import(py, "apf_core._asyncio", "wait")?;
+    WAIT.import(py, "apf_core._waiting", "wait")?;
     Ok(())
 }
 
@@ -125,7 +125,7 @@ impl Admission {
             return Ok(slf.clone().into_any());
         }
         let py = slf.py();
-        let wait = WAIT.import(py, "apf_core._asyncio", "wait")?;
+        let wait = WAIT.import(py, "apf_core._waiting", "wait")?;
         wait.call1((slf,))?.call_method0("__await__")
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import sys
 import weakref
 from typing import Dict, Tuple
 
@@ -54,17 +55,37 @@ def _hub_of(loop: asyncio.AbstractEventLoop) -> _Hub:
 async def wait(admission: Admission) -> Permit:
     """Waits until the request is decided. Cancelled at any point, it gives its place or its seats back."""
     try:
-        loop = asyncio.get_running_loop()
-        hub = _hub_of(loop)
-        token = next(hub.tokens)
-        if not admission._watch(hub.completions, token):
-            future = loop.create_future()
-            hub.waiting[token] = admission, future
-            try:
-                await future
-            finally:
-                del hub.waiting[token]
+        if _in_trio():
+            from apf_core._trio import wait_in_trio
+
+            await wait_in_trio(admission)
+        else:
+            await _wait_in_asyncio(admission)
         return admission._take()
     except BaseException:
         admission._abandon()
         raise
+
+
+async def _wait_in_asyncio(admission: Admission) -> None:
+    loop = asyncio.get_running_loop()
+    hub = _hub_of(loop)
+    token = next(hub.tokens)
+    if not admission._watch(hub.completions, token):
+        future = loop.create_future()
+        hub.waiting[token] = admission, future
+        try:
+            await future
+        finally:
+            del hub.waiting[token]
+
+
+def _in_trio() -> bool:
+    trio = sys.modules.get("trio")
+    if trio is None:
+        return False
+    try:
+        trio.lowlevel.current_task()
+    except RuntimeError:
+        return False
+    return True
