@@ -65,7 +65,7 @@ def test_memory_is_flat_over_refusals_keywords_and_blocks(alice: apf_core.Reques
                 except apf_core.Rejected as refused:
                     assert refused.level == "narrow"
                 try:
-                    d.try_admit(alice, verb="get")  # type: ignore[call-arg]
+                    d.try_admit(alice, verb="get")
                 except TypeError:
                     pass
 

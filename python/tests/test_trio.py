@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import List
+from typing import Any, List
 
 import pytest
 from helpers import in_use, one_seat
@@ -41,7 +41,7 @@ def test_waiting_requests_are_served_in_turn(alice: apf_core.Request) -> None:
 def test_a_task_cancelled_at_any_step_gives_its_place_or_its_seat_back(alice: apf_core.Request) -> None:
     outcomes = set()
 
-    async def client(d: apf_core.Dispatcher, scope: "trio.CancelScope") -> None:
+    async def client(d: apf_core.Dispatcher, scope: Any) -> None:
         with scope:
             async with d.admit(alice):
                 await trio.lowlevel.checkpoint()

@@ -14,6 +14,7 @@ mod licences;
 mod loom;
 mod no_std;
 mod parts;
+mod python;
 mod readme;
 mod sanitize;
 mod setup;

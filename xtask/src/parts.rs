@@ -1,7 +1,7 @@
 //! `cargo xtask test`: a list of parts, each of which sets up what it needs and runs even if an earlier one failed.
 
 use crate::shell::{Stop, cargo, program};
-use crate::{abi, c, c_package, conformance, fuzz, licences, loom, no_std, readme, setup};
+use crate::{abi, c, c_package, conformance, fuzz, licences, loom, no_std, python, readme, setup};
 use lexopt::prelude::*;
 use std::time::Instant;
 
@@ -48,6 +48,11 @@ const PARTS: &[Part] = &[
     Part { name: "cpp", what: "apf.hpp, its tests, and 1,000,000 random calls", run: c_package::cpp },
     Part { name: "go", what: "format, vet and tests of the Go modules", run: go },
     Part {
+        name: "python",
+        what: "the wheel in fresh environments of every CPython here, its stub, its examples",
+        run: python::tests,
+    },
+    Part {
         name: "conformance",
         what: "50,000 random events beside the reference",
         run: conformance::level_short,
@@ -70,7 +75,7 @@ const PARTS: &[Part] = &[
 ];
 
 /// The workspaces that are not members of the main one.
-const OWN_WORKSPACES: &[&str] = &["fuzz", no_std::FOLDER];
+const OWN_WORKSPACES: &[&str] = &["fuzz", no_std::FOLDER, python::FOLDER];
 
 pub(crate) fn command(mut args: lexopt::Parser) -> Result<(), Stop> {
     let mut only: Vec<String> = Vec::new();
@@ -151,6 +156,7 @@ fn lint() -> Result<(), Stop> {
     setup::component("clippy", "clippy")?;
     cargo(["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]).run()?;
     fuzz::lint()?;
+    python::lint()?;
     no_std::lint()
 }
 

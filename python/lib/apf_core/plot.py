@@ -104,7 +104,7 @@ def _edges(run: Run, bins: int) -> "numpy.typing.NDArray[Any]":
 
 
 def _middles(edges: "numpy.typing.NDArray[Any]") -> "numpy.typing.NDArray[Any]":
-    return (edges[1:] + edges[:-1]) / 2
+    return numpy.asarray((edges[1:] + edges[:-1]) / 2)
 
 
 def _bin_of(at: "numpy.typing.NDArray[Any]", edges: "numpy.typing.NDArray[Any]") -> "numpy.typing.NDArray[Any]":
@@ -141,7 +141,7 @@ def _average(
     order = numpy.argsort(times, kind="stable")
     times, steps = times[order], steps[order]
     area = numpy.concatenate([[0.0], numpy.cumsum(numpy.cumsum(steps)[:-1] * numpy.diff(times))])
-    return numpy.diff(numpy.interp(edges, times, area)) / numpy.diff(edges)
+    return numpy.asarray(numpy.diff(numpy.interp(edges, times, area)) / numpy.diff(edges))
 
 
 def _draw_limit(run: Run, level: str, axes: Axes, colour: Any, end: float) -> None:
