@@ -311,6 +311,12 @@ static void free_closed(server *own) {
 int main(int count, char **arguments) {
     const uint16_t port = count > 1 ? (uint16_t)atoi(arguments[1]) : 8080;
     const int64_t seats = count > 2 ? atoll(arguments[2]) : 100;
+    // Before there is an engine: its thread has the signal mask of the one that makes it.
+    sigset_t end;
+    sigemptyset(&end);
+    sigaddset(&end, SIGTERM);
+    sigaddset(&end, SIGINT);
+    sigprocmask(SIG_BLOCK, &end, NULL);
     server own = {.work_ms = count > 3 ? (uint64_t)atoll(arguments[3]) : 50};
     own.engine = new_engine(seats);
     own.epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -320,11 +326,6 @@ int main(int count, char **arguments) {
         fprintf(stderr, "no descriptors\n");
         return 1;
     }
-    sigset_t end;
-    sigemptyset(&end);
-    sigaddset(&end, SIGTERM);
-    sigaddset(&end, SIGINT);
-    sigprocmask(SIG_BLOCK, &end, NULL);
     int signals = signalfd(-1, &end, SFD_CLOEXEC);
     int listener = listen_on(port);
     // Connections are told apart from these three by their addresses.
