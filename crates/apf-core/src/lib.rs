@@ -11,7 +11,7 @@
 //! A request meets the modules in this order: [`flow_hash`], [`work`], [`deal`] (its hand of queues),
 //! `level::arrive`, `level::dispatch` and [`discipline`] (whose turn it is), `level::finish`, and
 //! `level::linger` (seats held after the end). [`demand`], [`limits`] and [`borrow`] are the
-//! whole-server view: how many seats a level has.
+//! whole-server view: how many seats a level has; [`utilization`] is how full it is.
 //!
 //! # Example
 //!
@@ -46,6 +46,7 @@ mod mode;
 mod reserved;
 mod rounding;
 pub mod seat_seconds;
+pub mod utilization;
 pub mod work;
 
 pub use borrow::{Adjusted, Borrower, Outcome, adjust};
@@ -59,4 +60,5 @@ pub use level::{
 pub use limits::{LevelLimits, LevelShares, LimitsError, level_limits, max_seats};
 pub use mode::Mode;
 pub use seat_seconds::SeatSeconds;
+pub use utilization::{RatioHistogram, Utilization};
 pub use work::{MAX_SEATS, WorkEstimate};

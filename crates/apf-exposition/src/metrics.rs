@@ -1,6 +1,9 @@
 //! The metrics of a dispatcher, by the names of kube-apiserver.
 
-use apf::stats::{DURATION_BOUNDS, Histogram, LevelStats, SEAT_BOUNDS, SchemaStats, Stats};
+use apf::stats::{
+    Choice, DEMAND_BOUNDS, DURATION_BOUNDS, Histogram, LENGTH_BOUNDS, LevelStats, REQUEST_BOUNDS,
+    RatioHistogram, SEAT_BOUNDS, SEAT_UTILIZATION_BOUNDS, SchemaStats, SeatSeconds, Stats, Utilization,
+};
 use apf::{Dispatcher, Reason};
 
 use crate::text::{Family, Kind, Label, Value};
@@ -70,6 +73,12 @@ impl<'a> Writer<'a> {
         self.by_level("apiserver_flowcontrol_current_r", "[ALPHA] R(time of last change)", |level| {
             level.progress.as_f64()
         });
+        self.ratios(
+            "apiserver_flowcontrol_demand_seats",
+            "EXPERIMENTAL: [ALPHA] Observations, at the end of every nanosecond, of (the number of seats each priority level could use) / (nominal number of seats for that level)",
+            &DEMAND_BOUNDS,
+            |level, utilization| [([(LEVEL, level)], &utilization.demand)],
+        );
         self.by_level(
             "apiserver_flowcontrol_demand_seats_average",
             "[ALPHA] Time-weighted average, over last adjustment period, of demand_seats",
@@ -90,6 +99,9 @@ impl<'a> Writer<'a> {
             "[ALPHA] Time-weighted standard deviation, over last adjustment period, of demand_seats",
             |level| level.demand.deviation,
         );
+        self.choices("apiserver_flowcontrol_dispatch_r", "[ALPHA] R(time of last dispatch)", |choice| {
+            choice.progress
+        });
         self.by_schema(
             "apiserver_flowcontrol_dispatched_requests_total",
             "[BETA] Number of requests executed by API Priority and Fairness subsystem",
@@ -97,6 +109,11 @@ impl<'a> Writer<'a> {
             |schema| (schema.dispatched > 0).then_some(schema.dispatched as f64),
         );
         self.epoch_advances();
+        self.choices(
+            "apiserver_flowcontrol_latest_s",
+            "[ALPHA] S(most recently dispatched request)",
+            |choice| choice.start,
+        );
         self.by_level(
             "apiserver_flowcontrol_lower_limit_seats",
             "[ALPHA] Configured lower bound on number of execution seats available to each priority level",
@@ -117,9 +134,27 @@ impl<'a> Writer<'a> {
             "[BETA] Nominal number of execution seats configured for each priority level",
             |level| f64::from(level.limits.nominal),
         );
+        self.ratios(
+            "apiserver_flowcontrol_priority_level_request_utilization",
+            "EXPERIMENTAL: [ALPHA] Observations, at the end of every nanosecond, of number of requests (as a fraction of the relevant limit) waiting or in any stage of execution (but only initial stage for WATCHes)",
+            &REQUEST_BOUNDS,
+            |level, utilization| {
+                [
+                    ([("phase", "executing"), (LEVEL, level)], &utilization.executing),
+                    ([("phase", "waiting"), (LEVEL, level)], &utilization.waiting),
+                ]
+            },
+        );
+        self.ratios(
+            "apiserver_flowcontrol_priority_level_seat_utilization",
+            "EXPERIMENTAL: [ALPHA] Observations, at the end of every nanosecond, of utilization of seats for any stage of execution (but only initial stage for WATCHes)",
+            &SEAT_UTILIZATION_BOUNDS,
+            |level, utilization| [([("phase", "executing"), (LEVEL, level)], &utilization.seats)],
+        );
         self.rejected();
         self.no_accommodation();
         self.executions();
+        self.queue_lengths();
         self.waits();
         Family {
             name: "apiserver_flowcontrol_seat_fair_frac",
@@ -143,6 +178,32 @@ impl<'a> Writer<'a> {
         let series = self.stats.levels.iter();
         let series = series.map(|level| ([(LEVEL, level.level.as_str())], Value::Number(value(level))));
         Family { name, help, kind: Kind::Gauge, series: series.collect() }.write(self.text);
+    }
+
+    fn choices(&mut self, name: &'static str, help: &'static str, value: impl Fn(&Choice) -> SeatSeconds) {
+        let series = self.stats.levels.iter().filter_map(|level| {
+            let choice = level.utilization.as_ref()?.choice.as_ref()?;
+            Some(([(LEVEL, level.level.as_str())], Value::Number(value(choice).as_f64())))
+        });
+        Family { name, help, kind: Kind::Gauge, series: series.collect() }.write(self.text);
+    }
+
+    /// Ratios weighted by nanoseconds.
+    fn ratios<const SERIES: usize, const LABELS: usize, const BOUNDS: usize>(
+        &mut self,
+        name: &'static str,
+        help: &'static str,
+        bounds: &[f64; BOUNDS],
+        of: impl Fn(&'a str, &'a Utilization) -> [([Label<'a>; LABELS], &'a RatioHistogram<BOUNDS>); SERIES],
+    ) {
+        let measured =
+            self.stats.levels.iter().filter_map(|level| Some(of(&level.level, level.utilization.as_ref()?)));
+        let ratios: Vec<_> =
+            measured.flatten().map(|(labels, ratio)| (labels, ratio, all_buckets(ratio))).collect();
+        let series = ratios
+            .iter()
+            .map(|(labels, ratio, counts)| (*labels, Value::Buckets { bounds, counts, sum: ratio.sum() }));
+        Family { name, help, kind: Kind::Histogram, series: series.collect() }.write(self.text);
     }
 
     fn by_schema(
@@ -244,6 +305,21 @@ impl<'a> Writer<'a> {
         .write(self.text);
     }
 
+    fn queue_lengths(&mut self) {
+        let joined = self.stats.schemas.iter().filter(|schema| schema.queue_lengths.count() > 0);
+        let series = joined.map(|schema| {
+            let Histogram { counts, sum } = &schema.queue_lengths;
+            (of(schema), Value::Buckets { bounds: &LENGTH_BOUNDS, counts, sum: *sum })
+        });
+        Family {
+            name: "apiserver_flowcontrol_request_queue_length_after_enqueue",
+            help: "[ALPHA] Length of queue in the API Priority and Fairness subsystem, as seen by each request after it is enqueued",
+            kind: Kind::Histogram,
+            series: series.collect(),
+        }
+        .write(self.text);
+    }
+
     fn estimates(&mut self) {
         let series = self.stats.schemas.iter().filter(|schema| schema.arrived > 0).map(|schema| {
             let Histogram { counts, sum } = &schema.estimated;
@@ -275,6 +351,12 @@ impl<'a> Writer<'a> {
         }
         .write(self.text);
     }
+}
+
+/// The buckets of a ratio, that beyond the last bound too.
+fn all_buckets<const BOUNDS: usize>(ratio: &RatioHistogram<BOUNDS>) -> Vec<u64> {
+    let within: u64 = ratio.nanoseconds().iter().sum();
+    ratio.nanoseconds().iter().copied().chain([ratio.total() - within]).collect()
 }
 
 /// Whether the reference has had a request of it in a queue: there also those pass through one that start at once.

@@ -101,7 +101,8 @@ impl Engine {
     }
 
     fn create(&self, planned: &PlannedLevel, now: u64) -> Option<LevelState> {
-        let level = Level::new(self.mode, planned.queuing, planned.limits.initial, now).ok()?;
+        let mut level = Level::new(self.mode, planned.queuing, planned.limits.initial, now).ok()?;
+        level.measure_utilization(self.spare_seats());
         let index = self.levels.next_index();
         let slot = self.levels.push(LevelSlot::new(&planned.name, level, index, &self.timers));
         Some(LevelState {
@@ -112,6 +113,11 @@ impl Engine {
             target: 0.0,
             quiescing: false,
         })
+    }
+
+    /// What stands for the limit of a level that has none: a tenth of the server's seats, at least 1.
+    pub(crate) fn spare_seats(&self) -> u32 {
+        (f64::from(self.server_limit) / 10.0).round().max(1.0) as u32
     }
 
     /// The slots of a schema at a level: the ones it had before, so that its counts go on.

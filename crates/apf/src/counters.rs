@@ -31,6 +31,10 @@ const BOUNDS_NS: [u64; 13] = [
 pub const SEAT_BOUNDS: [f64; 8] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 100.0];
 const BOUNDS_SEATS: [u64; 8] = [1, 2, 4, 8, 16, 32, 64, 100];
 
+/// Upper bounds of the histogram of queue lengths: the reference's; `+Inf` follows.
+pub const LENGTH_BOUNDS: [f64; 8] = [0.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0];
+const BOUNDS_LENGTH: [u64; 8] = [0, 10, 25, 50, 100, 250, 500, 1000];
+
 /// Threads are spread over this many places.
 const SHARDS: usize = 8;
 
@@ -56,6 +60,10 @@ struct Shard {
     waiting_seats: AtomicI64,
     /// Waits that ended in execution: one for each request that started.
     waited: AtomicDurations,
+    /// Requests that did not start at once.
+    queued: AtomicU64,
+    /// Lengths of the queues that they joined.
+    lengths: AtomicHistogram<{ BOUNDS_LENGTH.len() + 1 }>,
     /// Waits of requests that were refused at once: all 0.
     refused: AtomicU64,
     /// Waits that somebody gave up.
@@ -64,6 +72,15 @@ struct Shard {
     watches: AtomicDurations,
     /// Executions of other requests.
     regular: AtomicDurations,
+}
+
+impl Shard {
+    /// A request is in a queue that held so many when it joined; 0 if it is in none, or counted already.
+    fn joined(&self, queue_length: u32) {
+        if queue_length > 0 {
+            self.lengths.observe(&BOUNDS_LENGTH, u64::from(queue_length));
+        }
+    }
 }
 
 fn bucket(bounds: &[u64], value: u64) -> usize {
@@ -206,6 +223,8 @@ pub struct SchemaStats {
     pub lingering_seats: u64,
     /// Seats of the requests that arrived, the larger of initial and final ones (`work_estimated_seats`).
     pub estimated: Histogram<{ SEAT_BOUNDS.len() + 1 }>,
+    /// Lengths of the queues that requests joined, themselves included (`request_queue_length_after_enqueue`).
+    pub queue_lengths: Histogram<{ LENGTH_BOUNDS.len() + 1 }>,
     /// Waits that ended in execution (`request_wait_duration_seconds{execute="true"}`); in the exact mode also waits that were
     /// given up, as in the reference.
     pub waited: Histogram,
@@ -219,6 +238,11 @@ pub struct SchemaStats {
 
 const REASONS: [Reason; 4] =
     [Reason::QueueFull, Reason::ConcurrencyLimit, Reason::TimeOut, Reason::Cancelled];
+
+/// Where a reason is counted.
+fn position(reason: Reason) -> usize {
+    REASONS.iter().position(|r| *r == reason).unwrap_or(0)
+}
 
 impl SchemaStats {
     /// Requests refused for one reason.
@@ -239,6 +263,7 @@ impl SchemaStats {
         self.executing_seats += other.executing_seats;
         self.lingering_seats += other.lingering_seats;
         self.estimated.add(&other.estimated);
+        self.queue_lengths.add(&other.queue_lengths);
         self.waited.add(&other.waited);
         self.waited_in_vain.add(&other.waited_in_vain);
         self.executed.add(&other.executed);
@@ -286,21 +311,23 @@ impl Counters {
     }
 
     fn reject(shard: &Shard, reason: Reason) {
-        let of = REASONS.iter().position(|r| *r == reason).unwrap_or(0);
-        shard.rejected[of].fetch_add(1, Ordering::Relaxed);
+        shard.rejected[position(reason)].fetch_add(1, Ordering::Relaxed);
     }
 
     /// A request arrived and waits.
-    pub(crate) fn queued(&self, wanted: u64) {
+    pub(crate) fn queued(&self, wanted: u64, queue_length: u32) {
         let shard = self.shard();
+        shard.queued.fetch_add(1, Ordering::Relaxed);
+        shard.joined(queue_length);
         shard.estimated.observe(&BOUNDS_SEATS, wanted);
         shard.waiting.fetch_add(1, Ordering::Relaxed);
         shard.waiting_seats.fetch_add(wanted as i64, Ordering::Relaxed);
     }
 
     /// A waiting request began to execute, on `seats` seats after it wanted `wanted`.
-    pub(crate) fn dispatched(&self, wanted: u64, seats: u64, waited: u64) {
+    pub(crate) fn dispatched(&self, wanted: u64, seats: u64, waited: u64, queue_length: u32) {
         let shard = self.shard();
+        shard.joined(queue_length);
         shard.waiting.fetch_sub(1, Ordering::Relaxed);
         shard.waiting_seats.fetch_sub(wanted as i64, Ordering::Relaxed);
         shard.waited.observe(&BOUNDS_NS, waited);
@@ -313,8 +340,9 @@ impl Counters {
     }
 
     /// A waiting request left.
-    pub(crate) fn left(&self, wanted: u64, reason: Reason, waited: u64) {
+    pub(crate) fn left(&self, wanted: u64, reason: Reason, waited: u64, queue_length: u32) {
         let shard = self.shard();
+        shard.joined(queue_length);
         shard.waiting.fetch_sub(1, Ordering::Relaxed);
         shard.waiting_seats.fetch_sub(wanted as i64, Ordering::Relaxed);
         shard.left.observe(&BOUNDS_NS, waited);
@@ -368,18 +396,27 @@ impl Counters {
         let left = Histogram::read(shards, |shard| &shard.left, NS);
         if exact { &mut waited } else { &mut waited_in_vain }.add(&left);
         let estimated = Histogram::read(shards, |shard| &shard.estimated, 1.0);
+        let rejected: [u64; 4] = std::array::from_fn(|reason| {
+            shards.iter().map(|shard| shard.rejected[reason].load(Ordering::Relaxed)).sum()
+        });
+        let mut queue_lengths = Histogram::read(shards, |shard| &shard.lengths, 1.0);
+        // The others found their queues empty.
+        let waiting = net(|shard| &shard.waiting);
+        let ended_waiting = sum(|shard| &shard.queued).saturating_sub(waiting as u64);
+        let at_once = (dispatched + left.count()).saturating_sub(ended_waiting);
+        queue_lengths.counts[bucket(&BOUNDS_LENGTH, 1)] += at_once;
+        queue_lengths.sum += at_once as f64;
         SchemaStats {
             arrived: estimated.count(),
             dispatched,
-            rejected: std::array::from_fn(|reason| {
-                shards.iter().map(|shard| shard.rejected[reason].load(Ordering::Relaxed)).sum()
-            }),
-            waiting: net(|shard| &shard.waiting),
+            rejected,
+            waiting,
             waiting_seats: net(|shard| &shard.waiting_seats),
             executing: dispatched.saturating_sub(executed.count() + watched.count()) as i64,
             executing_seats: started_seats.saturating_sub(ended_seats) as i64,
             lingering_seats: self.lingering.seats(now),
             estimated,
+            queue_lengths,
             waited,
             waited_in_vain,
             executed,

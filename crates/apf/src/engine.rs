@@ -171,6 +171,8 @@ pub(crate) struct Waiting {
     pub(crate) arrival: u64,
     pub(crate) deadline: u64,
     pub(crate) watch: bool,
+    /// Whether its queue's length has been counted.
+    pub(crate) joined: bool,
     pub(crate) ticket: Ticket,
 }
 
@@ -181,12 +183,13 @@ struct Wait {
     latency: u64,
     arrival: u64,
     watch: bool,
+    joined: bool,
 }
 
 impl Waiting {
     fn apart(self) -> (Wait, Ticket) {
-        let Self { flow, wanted, latency, arrival, watch, ticket, .. } = self;
-        (Wait { flow, wanted, latency, arrival, watch }, ticket)
+        let Self { flow, wanted, latency, arrival, watch, joined, ticket, .. } = self;
+        (Wait { flow, wanted, latency, arrival, watch, joined }, ticket)
     }
 }
 
@@ -295,12 +298,16 @@ impl Engine {
             }
             Started::Pending(ticket) => {
                 self.note(flow, &ticket, request, distinguisher);
-                self.count(flow, |counters| counters.queued(wanted));
+                // Unless another thread is about to put it there, it is in its queue by now.
+                let length = level.gate.queue_length(&ticket);
+                self.count(flow, |counters| counters.queued(wanted, length));
                 let own = request.wait_limit.map_or(u64::MAX, nanoseconds);
                 let limit = self.wait_limits.get(&*level.name).copied().unwrap_or(self.wait_limit).min(own);
                 let deadline = now.saturating_add(limit);
                 let latency = request.work.additional_latency;
-                let waiting = Waiting { flow, wanted, latency, arrival: now, deadline, watch, ticket };
+                let joined = length > 0;
+                let waiting =
+                    Waiting { flow, wanted, latency, arrival: now, deadline, watch, joined, ticket };
                 if self.is_forked() {
                     self.abandon(waiting);
                     return Some(Err(AdmitError::Forked));
@@ -342,23 +349,33 @@ impl Engine {
                 Ok(self.granted(&waiting, ticket, now))
             }
             Decision::Refused(reason) => {
-                let Waiting { flow, wanted, arrival, ticket, .. } = waiting;
+                let Waiting { flow, wanted, arrival, joined, ticket, .. } = waiting;
                 self.forget_details(flow, &ticket);
+                let length = self.queue_length(flow, &ticket, joined);
                 if let Some(level) = self.level(flow) {
                     level.gate.forget(ticket);
                 }
-                self.count(flow, |c| c.left(wanted, reason, now.saturating_sub(arrival)));
+                self.count(flow, |c| c.left(wanted, reason, now.saturating_sub(arrival), length));
                 Err(self.rejected(flow, reason, now))
             }
         }
     }
 
+    /// The length of the queue of a request that waits no more, or 0 if that has been counted.
+    fn queue_length(&self, flow: Flow, ticket: &Ticket, joined: bool) -> u32 {
+        if joined { 0 } else { self.level(flow).map_or(0, |level| level.gate.queue_length(ticket)) }
+    }
+
     fn granted(&self, wait: &Wait, ticket: Ticket, now: u64) -> (Admitted, Ticket) {
-        let Wait { flow, wanted, latency, arrival, watch } = *wait;
+        let Wait { flow, wanted, latency, arrival, watch, joined } = *wait;
         let granted = self.level(flow).and_then(|level| level.gate.request(&ticket));
         let (seats, latency) = granted
             .map_or((wanted, latency), |request| (request.work.max_seats(), request.work.additional_latency));
-        self.count(flow, |c| c.dispatched(wanted, seats, now.saturating_sub(arrival)));
+        let length = match self.queue_length(flow, &ticket, joined) {
+            0 if !joined => 1, // granted as it joined, while this thread thought that it would wait
+            length => length,
+        };
+        self.count(flow, |c| c.dispatched(wanted, seats, now.saturating_sub(arrival), length));
         self.count_clipped(flow, wanted, seats);
         (Admitted { flow, seats, latency, arrival, start: now, watch }, ticket)
     }
@@ -368,8 +385,9 @@ impl Engine {
         let now = self.clock.now();
         let Some(level) = self.level(waiting.flow) else { return Err(AdmitError::OutOfMemory) };
         let (wait, ticket) = waiting.apart();
-        let Wait { flow, wanted, arrival, .. } = wait;
+        let Wait { flow, wanted, arrival, joined, .. } = wait;
         self.forget_details(flow, &ticket);
+        let length = self.queue_length(flow, &ticket, joined);
         let reason = match level.gate.cancel(now, ticket, cause) {
             Withdrawn::Running(ticket) => {
                 return Ok(self.granted(&wait, ticket, now));
@@ -377,7 +395,7 @@ impl Engine {
             Withdrawn::Refused(reason) => reason,
             Withdrawn::Gone => self.departure(cause),
         };
-        self.count(flow, |c| c.left(wanted, reason, now.saturating_sub(arrival)));
+        self.count(flow, |c| c.left(wanted, reason, now.saturating_sub(arrival), length));
         Err(self.rejected(flow, reason, now))
     }
 
@@ -385,8 +403,9 @@ impl Engine {
     pub(crate) fn abandon(&self, waiting: Waiting) {
         let now = self.clock.now();
         let Some(level) = self.level(waiting.flow) else { return };
-        let (Wait { flow, wanted, arrival, .. }, ticket) = waiting.apart();
+        let (Wait { flow, wanted, arrival, joined, .. }, ticket) = waiting.apart();
         self.forget_details(flow, &ticket);
+        let length = self.queue_length(flow, &ticket, joined);
         let reason = match level.gate.cancel(now, ticket, Cause::Caller) {
             Withdrawn::Running(ticket) => {
                 level.gate.finish(now, ticket);
@@ -395,7 +414,7 @@ impl Engine {
             Withdrawn::Refused(reason) => reason,
             Withdrawn::Gone => self.departure(Cause::Caller),
         };
-        self.count(flow, |c| c.left(wanted, reason, now.saturating_sub(arrival)));
+        self.count(flow, |c| c.left(wanted, reason, now.saturating_sub(arrival), length));
     }
 
     /// The reason of a request that left its queue: always `time-out` in the exact mode, as in the reference.

@@ -1,9 +1,12 @@
 //! The dispatcher's numbers, as values. Prometheus and the like are adapters.
 
-pub use apf_core::{Counters, DemandStats, LevelLimits, SeatSeconds};
+pub use apf_core::utilization::{
+    Choice, DEMAND_BOUNDS, REQUEST_BOUNDS, SEAT_BOUNDS as SEAT_UTILIZATION_BOUNDS,
+};
+pub use apf_core::{Counters, DemandStats, LevelLimits, RatioHistogram, SeatSeconds, Utilization};
 use apf_core::{Level, Mode, Queuing};
 
-pub use crate::counters::{DURATION_BOUNDS, Histogram, SEAT_BOUNDS, SchemaStats};
+pub use crate::counters::{DURATION_BOUNDS, Histogram, LENGTH_BOUNDS, SEAT_BOUNDS, SchemaStats};
 use crate::engine::Engine;
 
 /// One priority level. The names of the metrics are in brackets.
@@ -37,6 +40,9 @@ pub struct LevelStats {
     pub next_discounted_s_bounds: Option<[f64; 2]>,
     /// What the level's core has counted.
     pub counters: Counters,
+    /// How full it has been (`priority_level_request_utilization`, `priority_level_seat_utilization`, `demand_seats`), and
+    /// the virtual world when a queue was last chosen (`dispatch_r`, `latest_s`).
+    pub utilization: Option<Utilization>,
     /// What a refused caller is told, seconds.
     pub retry_after: u64,
     /// Whether it has been removed and is running empty.
@@ -54,6 +60,7 @@ pub(crate) struct Seen {
     next_s_bounds: Option<[f64; 2]>,
     next_discounted_s_bounds: Option<[f64; 2]>,
     counters: Counters,
+    utilization: Option<Utilization>,
 }
 
 /// Service time that a request in progress is taken to need, nanoseconds (KEP-1040).
@@ -86,6 +93,7 @@ impl Seen {
             next_s_bounds: bounds(&|_| SeatSeconds::ZERO),
             next_discounted_s_bounds: bounds(&|seats| SeatSeconds::work(seats as f64, GUESSED_SERVICE_TIME)),
             counters: level.counters(),
+            utilization: level.utilization().cloned(),
         }
     }
 }
@@ -112,8 +120,7 @@ impl Stats {
         for (level, state) in states {
             let Some(slot) = engine.levels.get(state.slot) else { continue };
             let Some(seen) = slot.look(now) else { continue }; // it has been retired
-            let tenth = (f64::from(engine.server_limit) / 10.0).round().max(1.0);
-            let denominator = if state.current > 0 { f64::from(state.current) } else { tenth };
+            let denominator = f64::from(if state.current > 0 { state.current } else { engine.spare_seats() });
             levels.push(LevelStats {
                 level,
                 limits: state.limits,
@@ -129,6 +136,7 @@ impl Stats {
                 next_s_bounds: seen.next_s_bounds,
                 next_discounted_s_bounds: seen.next_discounted_s_bounds,
                 counters: seen.counters,
+                utilization: seen.utilization.clone(),
                 retry_after: slot.retry_after.seconds(),
                 quiescing: state.quiescing,
             });
@@ -151,13 +159,17 @@ impl Stats {
             .map(|slot| {
                 let level = engine.levels.get(slot.level).map_or("", |level| &level.name);
                 let queuing = queuing(level);
-                SchemaStats {
+                let mut stats = SchemaStats {
                     schema: slot.name.as_ref().to_owned(),
                     level: level.to_owned(),
                     exempt: queuing == Some(Queuing::Exempt),
                     queues: matches!(queuing, Some(Queuing::Queue { .. })),
                     ..slot.counters.read(engine.mode == Mode::Exact, now)
+                };
+                if !stats.queues {
+                    stats.queue_lengths = Histogram::default(); // it has counted who started at once
                 }
+                stats
             })
             .collect();
         read.sort_by(|a, b| (&a.level, &a.schema).cmp(&(&b.level, &b.schema)));

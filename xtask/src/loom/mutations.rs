@@ -299,7 +299,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         edits: &[
             Edit {
                 file: "mod.rs",
-                from: "let next = word.with(CLOSED);",
+                from: "let next = word.with(closed);",
                 to: "let next = word;",
             },
         ],
@@ -485,7 +485,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         edits: &[
             Edit {
                 file: "role.rs",
-                from: "        core.free(&self.slab, index, node);
+                from: "        core.free(&self.slab, index);
     }",
                 to: "    }",
             },
@@ -517,10 +517,10 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         edits: &[
             Edit {
                 file: "role.rs",
-                from: "        core.free(&self.slab, index, node);
+                from: "        core.free(&self.slab, index);
     }",
                 to: "        if kind != Kind::Tick {
-            core.free(&self.slab, index, node);
+            core.free(&self.slab, index);
         }
     }",
             },

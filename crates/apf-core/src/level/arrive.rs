@@ -240,6 +240,7 @@ impl<D: Discipline> Level<D> {
         }
         self.discipline.bound(&mut queue_tag, Head { tag, work: total_work });
         let place = queue.place;
+        self.note_choice(D::next_dispatch_r(&queue_tag));
         self.discipline.served(place);
         let grant = Grant {
             id,

@@ -61,7 +61,7 @@ impl<D: Discipline> Level<D> {
             let Some(place) = self.discipline.pick() else { return };
             let arena_index = self.queues.at_place(place);
             let Some(queue) = self.queues.get_mut(arena_index) else { return };
-            let index = queue.first;
+            let (index, start) = (queue.first, D::next_dispatch_r(&queue.tag));
             let Some(request) = self.requests.at(index) else { return };
             let id = RequestId::new(index, request.generation);
             let seats = request.work().max_seats();
@@ -70,6 +70,7 @@ impl<D: Discipline> Level<D> {
                 self.counters.no_accommodation = self.counters.no_accommodation.wrapping_add(1);
                 return;
             }
+            self.note_choice(start);
             if let Some(queue) = self.queues.get_mut(arena_index) {
                 queue.unlink(&mut self.requests, index);
                 if !queue.is_active() {

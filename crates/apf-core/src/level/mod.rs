@@ -40,7 +40,8 @@ pub use view::{Counters, QueueView, RequestView};
 
 use crate::demand::SeatDemand;
 use crate::discipline::{Demand, Discipline, FairQueuing};
-use crate::{Dealer, DemandPeriod, Mode};
+use crate::utilization::{Choice, Holding, Utilization};
+use crate::{Dealer, DemandPeriod, Mode, SeatSeconds};
 use linger::Releases;
 use queues::Queues;
 use requests::Requests;
@@ -78,6 +79,8 @@ pub struct Level<D: Discipline = FairQueuing> {
     hand_start: u32,
     demand: SeatDemand,
     counters: Counters,
+    /// Present where the host has asked for it.
+    utilization: Option<Utilization>,
 }
 
 /// A handle of a request that has ended, or never was.
@@ -125,6 +128,9 @@ impl<D: Discipline> Level<D> {
             return;
         }
         self.now = now;
+        if self.utilization.is_some() {
+            self.measure(now);
+        }
         let demand = Demand {
             seats_requested: self.seats_requested,
             active_queues: self.active_queues,
@@ -161,6 +167,27 @@ impl<D: Discipline> Level<D> {
     #[inline(always)]
     fn note_demand(&mut self, now: u64) {
         self.demand.set(now, self.seats_in_use.wrapping_add(self.seats_waiting));
+    }
+
+    /// The level has been as it is up to `now`. Out of the way of levels that are not measured.
+    #[inline(never)]
+    fn measure(&mut self, now: u64) {
+        let Some(utilization) = &mut self.utilization else { return };
+        let holding = Holding {
+            waiting: self.requests_waiting,
+            executing: self.requests_executing,
+            seats_in_use: self.seats_in_use,
+            seats_waiting: self.seats_waiting,
+        };
+        utilization.pass(now, holding);
+    }
+
+    /// Notes the state of the virtual world where a queue is chosen.
+    #[inline(always)]
+    fn note_choice(&mut self, start: SeatSeconds) {
+        if let Some(utilization) = &mut self.utilization {
+            utilization.choice = Some(Choice { progress: self.discipline.progress(), start });
+        }
     }
 
     /// Applies the discipline's bound to a queue with something waiting, and publishes its head.

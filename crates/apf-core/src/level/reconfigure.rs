@@ -8,7 +8,7 @@ use crate::demand::SeatDemand;
 use crate::discipline::Discipline;
 use crate::level::linger::Releases;
 use crate::level::queues::Queues;
-use crate::{Dealer, DealerError, Mode};
+use crate::{Dealer, DealerError, Mode, Utilization};
 
 /// What a level does with requests that do not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,6 +93,7 @@ impl<D: Discipline> Level<D> {
             hand_start: 0,
             demand: SeatDemand::new(now),
             counters: Counters::default(),
+            utilization: None,
         };
         level.reconfigure(now, queuing, concurrency_limit, &mut super::TakeAll)?;
         Ok(level)
@@ -134,8 +135,19 @@ impl<D: Discipline> Level<D> {
         self.queuing = queuing;
         self.dealer = dealer;
         self.concurrency_limit = u64::from(concurrency_limit);
+        if let Some(utilization) = &mut self.utilization {
+            utilization.divide_by(queuing, self.concurrency_limit);
+        }
         self.dispatch(now, sink);
         Ok(())
+    }
+
+    /// Measures how full the level is from now on. `spare` stands for its limit while that is 0: a tenth of the
+    /// server's seats, at least 1.
+    pub fn measure_utilization(&mut self, spare: u32) {
+        let mut utilization = Utilization::new(self.now, u64::from(spare));
+        utilization.divide_by(self.queuing, self.concurrency_limit);
+        self.utilization = Some(utilization);
     }
 
     /// Closes the gaps that removed queues have left and appends queues until there are `wanted`.

@@ -3,7 +3,7 @@
 use super::requests::{NONE, Request, RequestId};
 use super::{Level, Queuing, RequestState};
 use crate::discipline::Discipline;
-use crate::{Mode, SeatSeconds, WorkEstimate};
+use crate::{Mode, SeatSeconds, Utilization, WorkEstimate};
 
 /// Counts since the level was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -132,6 +132,18 @@ impl<D: Discipline> Level<D> {
     /// The progress meter R.
     pub fn progress(&self) -> SeatSeconds {
         self.discipline.progress()
+    }
+
+    /// How full it has been up to the latest event, if that is measured.
+    pub const fn utilization(&self) -> Option<&Utilization> {
+        self.utilization.as_ref()
+    }
+
+    /// The number of requests in the queue of one that waits, itself included.
+    pub fn queue_length(&self, id: RequestId) -> Option<u32> {
+        let request =
+            self.requests.find(id).filter(|request| request.state == Some(RequestState::Waiting))?;
+        Some(self.queues.get(request.queue)?.waiting)
     }
 
     /// The index of the queue served last; -1 after the removal of the first queue can be seen in it.

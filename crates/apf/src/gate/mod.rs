@@ -374,6 +374,11 @@ impl Gate {
         (node.decision()? == Decision::Granted).then(|| node.request())
     }
 
+    /// How many requests its queue held when it joined that, itself included; 0 if it has not.
+    pub fn queue_length(&self, ticket: &Ticket) -> u32 {
+        self.node_of(ticket).map_or(0, |(_, node)| node.queue_length.load(Ordering::Relaxed))
+    }
+
     /// Lets releases that are due take place.
     pub fn tick(&self, now: u64) {
         let Some((index, node)) = self.slab.take() else { return };

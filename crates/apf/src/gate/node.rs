@@ -19,7 +19,7 @@
 //! - `request`, `stamp`: written by the owner before it publishes, read by the holder afterwards.
 //! - `next` of a cell: written by the owner before its publishing compare-exchange, read by the holder after draining;
 //!   rewritten by the holder when it reverses the list.
-//! - `outcome`: written by the holder before `GRANTED`, read by the owner after it.
+//! - `queue_length`: written by the holder when it applies the start, read by the owner when the request is decided or given up.
 //! - `waker`: the owner's while `WAKER` is clear and the node undecided; the holder's from the decision that saw `WAKER`
 //!   (and no `ABANDONED`) until it is done; the owner's again after `ABANDONED`.
 //! - `core`: the holder's alone.
@@ -132,8 +132,8 @@ pub(super) struct InCore {
 /// See the module documentation.
 pub(super) struct Node {
     pub(super) state: AtomicU32,
-    /// Counts the reuses of the slot: half of an external handle.
-    pub(super) generation: AtomicU32,
+    /// Requests in its queue when it joined that, itself included; 0 if it has not. For its owner's statistics.
+    pub(super) queue_length: AtomicU32,
     /// Link in the pool of free nodes.
     pub(super) next_free: AtomicU32,
     pub(super) cells: [Cell; 2],
@@ -153,7 +153,7 @@ impl Node {
     pub(super) fn new() -> Self {
         Self {
             state: AtomicU32::new(0),
-            generation: AtomicU32::new(0),
+            queue_length: AtomicU32::new(0),
             next_free: AtomicU32::new(0),
             cells: [Cell::new(), Cell::new()],
             request: ProtocolCell::new(Request::default()),
@@ -163,13 +163,6 @@ impl Node {
         }
     }
 
-    /// Its last user is done with it: every handle of this life is stale from now on.
-    pub(super) fn end_life(&self) {
-        // Relaxed, and no read-modify-write, for this is the only user; whoever hands the node on orders it.
-        let generation = self.generation.load(Ordering::Relaxed);
-        self.generation.store(generation.wrapping_add(1), Ordering::Relaxed);
-    }
-
     /// The owner of a node that is not published yet makes it a request.
     #[inline]
     pub(super) fn prepare(&self, request: Request) {
@@ -177,6 +170,7 @@ impl Node {
         // SAFETY: the node was just taken from the pool or in the role, whose acquire ordered the last user's accesses
         // before this one, and is not published: the owner is its only user.
         self.request.with_mut(|slot| unsafe { *slot = request });
+        self.queue_length.store(0, Ordering::Relaxed);
         self.in_core(|core| core.id = None);
     }
 

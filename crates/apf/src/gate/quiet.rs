@@ -82,7 +82,7 @@ impl Gate {
             }
             #[cfg(feature = "history")]
             core.history.begin(Entry::Finish { now: stamp, token: u64::from(index) });
-            core.free(&self.slab, index, node);
+            core.free(&self.slab, index);
             Some(core.word_at_rest())
         });
         match at_rest {

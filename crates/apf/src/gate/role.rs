@@ -155,9 +155,8 @@ impl Core {
 impl Core {
     /// Gives a node back, in the role. Its next owner takes it in the role too, or from the pool.
     #[inline(always)]
-    pub(super) fn free(&mut self, slab: &Slab, index: u32, node: &Node) {
+    pub(super) fn free(&mut self, slab: &Slab, index: u32) {
         if self.spare == 0 {
-            node.end_life();
             self.spare = index.wrapping_add(1);
         } else {
             slab.give(index);
@@ -387,12 +386,15 @@ impl Gate {
         core.history.end(outcome(&arrived));
         // One that executes has been granted, which has noted it already.
         if !matches!(arrived, Ok(Arrived::Executing(_))) {
-            node.in_core(|notes| {
-                notes.id = match arrived {
-                    Ok(Arrived::Waiting(id)) => Some(id),
-                    _ => None,
-                };
-            });
+            let waits = match arrived {
+                Ok(Arrived::Waiting(id)) => Some(id),
+                _ => None,
+            };
+            node.in_core(|notes| notes.id = waits);
+            if let Some(length) = waits.and_then(|id| level.queue_length(id)) {
+                // Relaxed: the owner that finds 0 has looked before its request was in a queue.
+                node.queue_length.store(length, Ordering::Relaxed);
+            }
         }
         arrived
     }
@@ -435,7 +437,7 @@ impl Gate {
         if kind == Kind::Finish && id.is_none() {
             *uncounted = uncounted.saturating_sub(node.request().work.max_seats());
         }
-        core.free(&self.slab, index, node);
+        core.free(&self.slab, index);
     }
 
     /// Carries out a control operation, in the role.

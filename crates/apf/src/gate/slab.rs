@@ -95,8 +95,6 @@ impl Slab {
     /// Gives a node back. The caller must be its last user.
     pub(super) fn give(&self, index: u32) {
         let Some(node) = self.get(index) else { return };
-        // Relaxed: the push below releases it, so every handle of its past life is stale before the next one begins.
-        node.end_life();
         self.push(index, node);
     }
 
