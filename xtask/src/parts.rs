@@ -1,7 +1,7 @@
 //! `cargo xtask test`: a list of parts, each of which sets up what it needs and runs even if an earlier one failed.
 
 use crate::shell::{Stop, cargo, program};
-use crate::{abi, c, c_package, conformance, fuzz, licences, loom, no_std, python, readme, setup};
+use crate::{abi, c, c_package, conformance, fuzz, go_binding, licences, loom, no_std, python, readme, setup};
 use lexopt::prelude::*;
 use std::time::Instant;
 
@@ -46,7 +46,12 @@ const PARTS: &[Part] = &[
         run: c_package::check,
     },
     Part { name: "cpp", what: "apf.hpp, its tests, and 1,000,000 random calls", run: c_package::cpp },
-    Part { name: "go", what: "format, vet and tests of the Go modules", run: go },
+    Part { name: "go", what: "format, vet and tests of the Go modules of the conformance tests", run: go },
+    Part {
+        name: "go-binding",
+        what: "the Go package: race detector, cgo checks, vendored, shared library, fairness",
+        run: go_binding::test,
+    },
     Part {
         name: "python",
         what: "the wheel in fresh environments of every CPython here, its stub, its examples",
@@ -172,11 +177,12 @@ fn docs() -> Result<(), Stop> {
     cargo(["doc", "--workspace", "--no-deps", "--locked"]).env("RUSTDOCFLAGS", "-D warnings").run()
 }
 
-/// Every Go module of the repository.
+/// Every Go module of the repository but those of the Go package, which need the library.
 fn go() -> Result<(), Stop> {
     setup::go()?;
     let listed = program("git").args(["ls-files", "*go.mod"]).read()?;
-    for module in listed.lines().filter_map(|path| path.strip_suffix("/go.mod")) {
+    let modules = listed.lines().filter_map(|path| path.strip_suffix("/go.mod"));
+    for module in modules.filter(|module| !module.starts_with("bindings/")) {
         let unformatted = program("gofmt").args(["-l", "."]).within(module).read()?;
         if !unformatted.trim().is_empty() {
             return Err(Stop::Fail(format!("gofmt would change in {module}: {}", unformatted.trim())));
