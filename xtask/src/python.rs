@@ -47,6 +47,7 @@ pub(crate) fn tests() -> Result<(), Stop> {
                 .args(["-m", "pytest", "-q", "--timeout", "120", "-p", "no:cacheprovider"])
                 .env("APF_CORE_DECISIONS", &decisions)
                 .env("APF_CLI", &cli)
+                .env("APF_TEST_SECONDS", if is_full { "3" } else { "1" })
                 .within(FOLDER)
                 .run()
         });
