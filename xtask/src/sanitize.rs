@@ -160,7 +160,7 @@ fn run(kind: &Kind) -> Result<usize, Stop> {
     let library = library(kind)?;
     let folder = target_dir().join("own/sanitize").join(kind.name);
     fs::create_dir_all(&folder).map_err(fail("making a folder"))?;
-    let mut programs = 0;
+    let (mut programs, mut failed) = (0, Vec::new());
     for (tests_of, ending, compiler, standard) in
         [(C_TESTS, ".c", "gcc", "-std=c11"), (CPP_TESTS, ".cpp", "g++", "-std=c++17")]
     {
@@ -195,11 +195,14 @@ fn run(kind: &Kind) -> Result<usize, Stop> {
                 .read()?;
             // Not by `-fsanitize`: that would link gcc's runtime.
             program("gcc").args(["-pthread", "-o"]).args([&built, &object]).args(&library).read()?;
-            execute(kind, &name, &built)?;
             programs += 1;
+            match execute(kind, &name, &built) {
+                Err(Stop::Fail(reason)) => failed.push(reason),
+                other => other?,
+            }
         }
     }
-    Ok(programs)
+    if failed.is_empty() { Ok(programs) } else { Err(Stop::Fail(failed.join("\n"))) }
 }
 
 fn execute(kind: &Kind, name: &str, built: &PathBuf) -> Result<(), Stop> {
