@@ -29,7 +29,8 @@
  * Threads. Every function may be called from any number of threads at once with the same engine and the same queue,
  * except to free them. Whether a function can block is in its comment. A signal handler may call none of them. Signals, the
  * signal mask, the locale, the environment and errno are left alone. An engine whose clock runs by itself has one thread
- * of its own, with the name `apf-timers`, which ends with it.
+ * of its own, with the name `apf-timers`, which ends with it. It has the signal mask of the thread that makes the engine:
+ * signals that are to be taken by signalfd or sigwait are blocked before that.
  *
  * Callbacks run without any lock held: they may call every function of the engine (see apf_completion_callback).
  *
