@@ -9,7 +9,7 @@
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 
 use crate::bell::Bell;
 use crate::engine::apf_engine;
@@ -41,6 +41,8 @@ pub(crate) struct Callback {
 #[allow(non_camel_case_types, reason = "names of the C interface")]
 #[derive(Debug)]
 pub struct apf_completions {
+    /// Itself: what the requests that wait for a completion here count.
+    this: Weak<Self>,
     pub(crate) engine: Arc<apf_engine>,
     /// The slot that was linked last; in the callback form also `CALLING`.
     head: AtomicPtr<Slot>,
@@ -67,15 +69,21 @@ fn calling() -> *mut Slot {
 }
 
 impl apf_completions {
-    pub(crate) fn new(engine: Arc<apf_engine>, callback: Option<Callback>) -> Self {
-        Self {
+    pub(crate) fn new(engine: Arc<apf_engine>, callback: Option<Callback>) -> Arc<Self> {
+        Arc::new_cyclic(|this| Self {
+            this: Weak::clone(this),
             engine,
             head: AtomicPtr::new(ptr::null_mut()),
             taken: Mutex::new(Taken(ptr::null_mut())),
             bell: Bell::default(),
             closed: AtomicBool::new(false),
             callback,
-        }
+        })
+    }
+
+    /// A count of a queue that the host has.
+    pub(crate) fn counted(&self) -> Option<Arc<Self>> {
+        self.this.upgrade()
     }
 
     pub(crate) fn is_closed(&self) -> bool {

@@ -2,8 +2,8 @@
 
 #![allow(unsafe_code, reason = "requests in slots borrow the dispatcher beside them")]
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
 use apf::Dispatcher;
 use apf::clock::ManualClock;
@@ -20,6 +20,8 @@ use crate::types::apf_ticket;
 #[allow(non_camel_case_types, reason = "names of the C interface")]
 #[derive(Debug)]
 pub struct apf_engine {
+    /// Itself: what the wakers of its slots count.
+    pub(crate) this: Weak<Self>,
     pub(crate) slab: Arc<Slab>,
     dispatcher: Dispatcher,
     /// Of no other engine of this process: part of every ticket.
@@ -38,7 +40,8 @@ impl apf_engine {
         /// Engines made in this process, and in those it was forked from.
         static ENGINES: AtomicU32 = AtomicU32::new(1);
         let number = ENGINES.fetch_add(1, Ordering::Relaxed).max(1);
-        Arc::new(Self {
+        Arc::new_cyclic(|this| Self {
+            this: Weak::clone(this),
             slab: Arc::new(Slab::new(number)),
             dispatcher,
             number,

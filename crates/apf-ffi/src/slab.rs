@@ -122,7 +122,7 @@ impl Slab {
             let mut slots = Vec::new();
             slots.try_reserve_exact(len).ok()?;
             for index in base..base + len {
-                let slot = Slot::new(index as u32, engine);
+                let slot = Slot::new(index as u32, engine.this.as_ptr());
                 slot.next_free.store(index as u32 + 2, Ordering::Relaxed); // the last one's is set when it is pushed
                 slots.push(slot);
             }

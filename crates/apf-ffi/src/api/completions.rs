@@ -30,7 +30,7 @@ unsafe fn make(
         Arc::increment_strong_count(engine);
         Arc::from_raw(engine)
     };
-    let made = Arc::new(apf_completions::new(engine, callback));
+    let made = apf_completions::new(engine, callback);
     // SAFETY: the caller's promise.
     unsafe { queue.put(Arc::into_raw(made).cast_mut()) };
     Ok(())

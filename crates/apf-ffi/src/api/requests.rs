@@ -3,7 +3,6 @@
 #![allow(unsafe_code, reason = "exported functions")]
 
 use std::mem::MaybeUninit;
-use std::sync::Arc;
 use std::time::Duration;
 
 use apf::{Admit, AdmitError, Permit, Preclassified, Submitted, WorkEstimate};
@@ -91,7 +90,7 @@ fn wait(
     let ticket = claim.slot.ticket(claim.generation);
     let body = claim.body();
     body.holding = Holding::Future(admit);
-    body.queue = Some(queue.counted());
+    body.queue = queue.counted();
     body.user_data = user_data;
     body.time = engine.now();
     match waiting::begin(claim) {
@@ -466,15 +465,4 @@ pub unsafe extern "C" fn apf_finish_batch(
         unsafe { writable(done)?.put(ended) };
         result
     })
-}
-
-impl apf_completions {
-    /// A count of a queue that the host has.
-    fn counted(&self) -> Arc<Self> {
-        // SAFETY: every queue is made in an `Arc`, whose count the host holds during the call.
-        unsafe {
-            Arc::increment_strong_count(self);
-            Arc::from_raw(self)
-        }
-    }
 }
