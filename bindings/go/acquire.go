@@ -61,7 +61,7 @@ func (d *Dispatcher) acquire(ctx context.Context, request *Request, permit *Perm
 		permit.begin(d, &decision)
 		return permit, nil
 	}
-	if err := d.undecided(ctx, &decision, permit); err != nil {
+	if err := d.undecided(ctx, request.OnWait, &decision, permit); err != nil {
 		return nil, err
 	}
 	return permit, nil
@@ -93,7 +93,7 @@ func (d *Dispatcher) acquireClassified(ctx context.Context, request *Classified,
 		permit.begin(d, &decision)
 		return permit, nil
 	}
-	if err := d.undecided(ctx, &decision, permit); err != nil {
+	if err := d.undecided(ctx, request.OnWait, &decision, permit); err != nil {
 		return nil, err
 	}
 	return permit, nil
@@ -115,11 +115,36 @@ func (d *Dispatcher) tryAcquireClassified(request *Classified, permit *Permit) (
 // undecided is the rest of the way of a request that was not admitted at once.
 //
 //go:noinline
-func (d *Dispatcher) undecided(ctx context.Context, decision *C.apf_go_decision, permit *Permit) error {
+func (d *Dispatcher) undecided(ctx context.Context, onWait func(bool), decision *C.apf_go_decision, permit *Permit) error {
 	if decision.status != C.APF_OK || decision.kind != C.APF_OUTCOME_QUEUED {
 		return d.refused(decision)
 	}
-	return d.wait(ctx, ticketOf(decision), permit)
+	if onWait == nil {
+		return d.wait(ctx, ticketOf(decision), permit)
+	}
+	return d.waitAndTell(ctx, onWait, ticketOf(decision), permit)
+}
+
+func (d *Dispatcher) waitAndTell(ctx context.Context, onWait func(bool), t ticket, permit *Permit) error {
+	told, done := false, false
+	defer func() {
+		if done {
+			return
+		}
+		// onWait has panicked: the request is given up.
+		if !told {
+			ended, end := context.WithCancel(ctx)
+			end()
+			_ = d.wait(ended, t, permit)
+		}
+		permit.Release()
+	}()
+	onWait(true)
+	told = true
+	err := d.wait(ctx, t, permit)
+	onWait(false)
+	done = true
+	return err
 }
 
 // refused ends the use of the engine by a request that is not admitted.

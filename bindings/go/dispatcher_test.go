@@ -328,3 +328,47 @@ func TestTheManualClockMovesWhenTold(t *testing.T) {
 	held.Release()
 	idle(t, d)
 }
+
+func TestOnWaitIsToldOfTheWaitAloneAndMayPanic(t *testing.T) {
+	noGoroutinesLeft(t)
+	d := levelOf(t, 1, 1, 1, 10)
+	var told []bool
+	request := by("a")
+	request.OnWait = func(waits bool) { told = append(told, waits) }
+	held := acquire(t, d, request)
+	if len(told) != 0 {
+		t.Errorf("got %v", told)
+	}
+	waiting := begin(t.Context(), d, request)
+	waits(t, d, 1)
+	held.Release()
+	r := within(t, waiting)
+	if len(told) != 2 || !told[0] || told[1] {
+		t.Errorf("got %v", told)
+	}
+	for _, when := range []bool{true, false} {
+		func() {
+			defer func() {
+				if reason := recover(); reason != "on purpose" {
+					t.Errorf("got %v", reason)
+				}
+			}()
+			panicking := by("a")
+			panicking.OnWait = func(waits bool) {
+				if !waits || when {
+					r.permit.Release()
+				}
+				if waits == when {
+					panic("on purpose")
+				}
+				r.permit.Release()
+			}
+			permit, err := d.Acquire(t.Context(), panicking)
+			t.Errorf("got %v, %v", permit, err)
+		}()
+		idle(t, d)
+		r.permit = acquire(t, d, by("a"))
+	}
+	r.permit.Release()
+	idle(t, d)
+}

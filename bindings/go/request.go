@@ -30,6 +30,10 @@ type Request struct {
 	// resources and lists across namespaces. APIVersion and Name play no part in classification, only in dumps.
 	Resource, Subresource, APIGroup, APIVersion, Namespace, Name string
 
+	// OnWait is called in the caller's goroutine when the request has to wait, with true, and when it waits no more, with
+	// false. It is not called for a request that is admitted or refused at once. May be nil.
+	OnWait func(waits bool)
+
 	Cost
 }
 
@@ -40,6 +44,9 @@ type Classified struct {
 	// FlowHash is its flow: requests of one flow share queues. Any number that is well mixed, such as
 	// [Dispatcher.FlowHash] gives.
 	FlowHash uint64
+
+	// OnWait is as in [Request].
+	OnWait func(waits bool)
 
 	Cost
 }
