@@ -11,6 +11,7 @@ use crate::shell::{Program, Stop, cargo, fail, own_target_dir, program, root, ta
 const CRATE: &str = "crates/apf-ffi";
 const HEADER: &str = "include/apf.h";
 const TESTS: &str = "bindings/c/tests";
+const PAGE: &str = "docs/c.md";
 /// Panics are planted in a library of its own.
 const PANICS: &str = "panics";
 const CBINDGEN: &str = "0.29.4";
@@ -166,22 +167,41 @@ pub(crate) fn tests() -> Result<(), Stop> {
     }
     every_entry_point_has_a_panic()?;
     run(PANICS, &library(&["panic-injection"])?, &["-DAPF_PANIC_INJECTION"])?;
-    println!("{} C programs passed", names.len());
+    let on_the_page = programs_of_the_page(&plain)?;
+    println!("{} C programs passed, and {on_the_page} on the page", names.len());
     Ok(())
 }
 
+/// The programs shown in `docs/c.md` compile and run. Answers how many there are.
+fn programs_of_the_page(library: &Path) -> Result<usize, Stop> {
+    let page = std::fs::read_to_string(root().join(PAGE)).map_err(fail("reading the page"))?;
+    let programs = page.split("\n```c\n").skip(1).filter_map(|rest| rest.split("\n```").next());
+    let mut count = 0;
+    for (number, text) in programs.enumerate() {
+        let name = format!("page-{number}");
+        let path = own_target_dir("c-tests").join(format!("{name}.c"));
+        std::fs::write(&path, format!("{text}\n")).map_err(fail("writing a program of the page"))?;
+        run_program(&name, &path, library, &[])?;
+        count += 1;
+    }
+    if count < 2 { Err(Stop::Fail(format!("{PAGE} shows {count} programs"))) } else { Ok(count) }
+}
+
 fn run(name: &str, library: &Path, more: &[&str]) -> Result<(), Stop> {
+    run_program(name, &root().join(TESTS).join(format!("{name}.c")), library, more)
+}
+
+fn run_program(name: &str, source: &Path, library: &Path, more: &[&str]) -> Result<(), Stop> {
     let folder = own_target_dir("c-tests");
     std::fs::create_dir_all(&folder).map_err(fail("making a folder"))?;
     let built = folder.join(name);
-    compile("cc", "c11", library)
-        .args(more)
-        .args([format!("{TESTS}/{name}.c")])
-        .args([Path::new("-o"), &built])
-        .run()?;
+    compile("cc", "c11", library).args(more).args([source, Path::new("-o"), &built]).run()?;
     let output = program(&built).capture()?;
     if !output.success {
-        return Err(Stop::Fail(format!("the C test `{name}` failed:\n{}{}", output.stdout, output.stderr)));
+        return Err(Stop::Fail(format!(
+            "the C program `{name}` failed:\n{}{}",
+            output.stdout, output.stderr
+        )));
     }
     print!("{}", output.stdout);
     Ok(())
@@ -205,6 +225,24 @@ fn every_entry_point_has_a_panic() -> Result<(), Stop> {
         return Ok(());
     }
     Err(Stop::Fail(format!("panics.c plants no panic in {lacking:?}")))
+}
+
+/// Threads that race for one request, under Miri.
+pub(crate) fn races() -> Result<(), Stop> {
+    let miri = || program("cargo").args(["+nightly", "miri", "--version"]).capture();
+    if !miri().is_ok_and(|output| output.success) {
+        let added = program("rustup")
+            .args(["toolchain", "install", "nightly", "--profile", "minimal"])
+            .args(["--component", "miri,rust-src"])
+            .run();
+        added.map_err(|_| {
+            Stop::Skip("a nightly compiler with Miri is missing and cannot be added".to_owned())
+        })?;
+    }
+    cargo(["+nightly", "miri", "test", "--locked", "--package", "apf-ffi", "--test", "interleavings"])
+        .env("MIRIFLAGS", "-Zmiri-disable-isolation")
+        .env("CARGO_TARGET_DIR", own_target_dir("c-miri"))
+        .run()
 }
 
 /// The border beside the Rust call, and batches beside single calls.

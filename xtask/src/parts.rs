@@ -1,7 +1,9 @@
 //! `cargo xtask test`: a list of parts, each of which sets up what it needs and runs even if an earlier one failed.
 
 use crate::shell::{Stop, cargo, program};
-use crate::{abi, c, c_package, conformance, fuzz, go_binding, licences, loom, no_std, python, readme, setup};
+use crate::{
+    abi, c, c_package, conformance, fuzz, go_binding, licences, loom, no_std, python, readme, setup,
+};
 use lexopt::prelude::*;
 use std::time::Instant;
 
@@ -39,6 +41,7 @@ const PARTS: &[Part] = &[
         what: "a request in C beside one in Rust, batches beside single calls",
         run: c::cost,
     },
+    Part { name: "c-races", what: "threads that race for one request, under Miri", run: c::races },
     Part { name: "abi", what: "the binary interface is the one that was promised", run: abi::check },
     Part {
         name: "c-package",

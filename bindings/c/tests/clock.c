@@ -50,9 +50,19 @@ int main(void) {
     OK(apf_engine_set_time(engine, 5));
     OK(apf_engine_now(engine, &now));
     CHECK_EQ(now, 20000 * MS);
-    /* The end of time. */
     OK(apf_engine_next_timer(engine, &due));
     CHECK_EQ(due, 30000 * MS);
+
+    /* A month at a time, and an end of time. */
+    const uint64_t month = UINT64_C(30) * 86400 * 1000 * MS;
+    CHECK_STATUS(apf_engine_set_time(engine, UINT64_MAX), APF_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(apf_engine_set_time(engine, UINT64_C(1) << 63), APF_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(apf_engine_set_time(engine, now + month + 1), APF_ERROR_INVALID_ARGUMENT);
+    OK(apf_engine_now(engine, &due));
+    CHECK_EQ(due, now);
+    OK(apf_engine_set_time(engine, now + month / 30));
+    OK(apf_engine_next_timer(engine, &due));
+    CHECK_EQ(due, now + month / 30 + 10000 * MS);
     OK(apf_completions_free(queue));
     OK(apf_engine_free(engine));
 

@@ -160,11 +160,17 @@ pub unsafe extern "C" fn apf_engine_now(engine: *const apf_engine, now_ns: *mut 
     })
 }
 
+/// Later times are none: what is due every 10 seconds would be due for ever.
+const END_OF_TIME: u64 = 1 << 63;
+/// The limits are adjusted a quarter of a million times on the way.
+const LONGEST_STEP: u64 = 30 * 86_400 * 1_000_000_000;
+
 /// Moves the time of an engine with APF_CLOCK_MANUAL on, and does what becomes due on the way, each at its time:
 /// delayed releases, time-outs of waiting requests, the adjustment of limits every 10 seconds. Time does not go back: an
 /// earlier time than the engine's changes nothing, but what is due is done.
 ///
-/// APF_ERROR_CLOCK: the engine's clock runs by itself.
+/// APF_ERROR_CLOCK: the engine's clock runs by itself. APF_ERROR_INVALID_ARGUMENT: the time is 2^63 or more, or more
+/// than 30 days ahead: go there in several steps.
 ///
 /// Blocks: waits for its turn at each level. Callbacks run within it. To be called by one thread at a time; others may
 /// use the engine meanwhile.
@@ -176,6 +182,9 @@ pub unsafe extern "C" fn apf_engine_set_time(engine: *const apf_engine, now_ns: 
         engine.check_process()?;
         let clock = engine.manual.as_ref().ok_or(APF_ERROR_CLOCK)?;
         let dispatcher = engine.dispatcher();
+        if now_ns >= END_OF_TIME || now_ns.saturating_sub(clock.now()) > LONGEST_STEP {
+            return Err(APF_ERROR_INVALID_ARGUMENT);
+        }
         while let Some(due) = dispatcher.next_timer().filter(|due| *due <= now_ns) {
             clock.set(due);
             dispatcher.run_timers();
