@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 const PACKAGE: &str = "bindings/go";
 /// Modules that need the package and what it must not need itself.
-const MODULES: &[&str] = &["bindings/go-bench"];
+const MODULES: &[&str] = &["bindings/go-bench", "bindings/go-grpc", "bindings/go-k8s"];
 
 /// The system and processor of this machine, as Go calls them; the package has static libraries for these alone.
 fn platform() -> Result<&'static str, Stop> {
