@@ -27,7 +27,8 @@
  * has been freed, or that is freed by another thread during the call; and a buffer that is shorter than it is said to be.
  *
  * Threads. Every function may be called from any number of threads at once with the same engine and the same queue,
- * except to free them. Whether a function can block is in its comment. A signal handler may call none of them. Signals, the
+ * except to free them. Whether a function can block is in its comment. A signal handler may call none of them, and a thread
+ * that is in one must not be cancelled (pthread_cancel). Signals, the
  * signal mask, the locale, the environment and errno are left alone. An engine whose clock runs by itself has one thread
  * of its own, with the name `apf-timers`, which ends with it. It has the signal mask of the thread that makes the engine:
  * signals that are to be taken by signalfd or sigwait are blocked before that.
@@ -42,7 +43,8 @@
  * and a message is on standard error. The engine can be used on. Running out of memory for a request is an
  * error; in rare places it ends the process, as it does in most libraries.
  *
- * Global state. A counter of engines made, a counter of threads and per-thread places for statistics. No more.
+ * Global state. A counter of engines made, a counter of threads, and for each thread its place in the statistics and up to
+ * 32 free places for requests of each of up to four engines. No more.
  */
 
 
@@ -718,7 +720,8 @@ apf_status apf_engine_now(const struct apf_engine *engine, uint64_t *now_ns);
 // delayed releases, time-outs of waiting requests, the adjustment of limits every 10 seconds. Time does not go back: an
 // earlier time than the engine's changes nothing, but what is due is done.
 //
-// APF_ERROR_CLOCK: the engine's clock runs by itself.
+// APF_ERROR_CLOCK: the engine's clock runs by itself. APF_ERROR_INVALID_ARGUMENT: the time is 2^63 or more, or more
+// than 30 days ahead: go there in several steps.
 //
 // Blocks: waits for its turn at each level. Callbacks run within it. To be called by one thread at a time; others may
 // use the engine meanwhile.
