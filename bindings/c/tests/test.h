@@ -95,8 +95,7 @@ static inline apf_request request_by(const char *user) {
     request.verb = apf_str_of("list");
     request.resource = apf_str_of("pods");
     request.object_namespace = apf_str_of("dev");
-    static apf_str groups[1];
-    groups[0] = apf_str_of("system:authenticated");
+    static const apf_str groups[1] = {{"system:authenticated", sizeof "system:authenticated" - 1}};
     request.groups = groups;
     request.group_count = 1;
     return request;
