@@ -44,7 +44,7 @@ const KINDS: &[Kind] = &[
         name: "thread",
         sanitizer: Some("thread"),
         compiler: &["-fsanitize=thread"],
-        environment: ("TSAN_OPTIONS", "halt_on_error=1:second_deadlock_stack=1"),
+        environment: ("TSAN_OPTIONS", "halt_on_error=1:second_deadlock_stack=1:die_after_fork=0"),
         without: &[],
         wrong_calls: "100000",
     },
