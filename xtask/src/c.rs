@@ -87,7 +87,7 @@ pub(crate) fn header() -> Result<(), Stop> {
         let units = [unit(&format!("main.{ending}"), &main)?, unit(&format!("other.{ending}"), &other)?];
         let built = folder.join(format!("header-{standard}"));
         compile(compiler, standard, &library).args(&units).args([Path::new("-o"), &built]).run()?;
-        program(&built).run()?;
+        start(&built).run()?;
     }
     let declared = functions_of_the_header()?;
     let exported = exported(&library.join("libapf.so"))?;
@@ -129,6 +129,11 @@ fn compile(compiler: &str, standard: &str, library: &Path) -> Program {
         .args(c_only)
         .args(["-I", "include", &format!("-L{library}"), &format!("-Wl,-rpath,{library}")])
         .args(["-Wl,--no-as-needed", "-lapf"])
+}
+
+/// A program that finds its library by itself: cargo names a folder with another one for what it runs.
+fn start(built: &Path) -> Program {
+    program(built).without_env("LD_LIBRARY_PATH")
 }
 
 fn functions_of_the_header() -> Result<BTreeSet<String>, Stop> {
@@ -196,7 +201,7 @@ fn run_program(name: &str, source: &Path, library: &Path, more: &[&str]) -> Resu
     std::fs::create_dir_all(&folder).map_err(fail("making a folder"))?;
     let built = folder.join(name);
     compile("cc", "c11", library).args(more).args([source, Path::new("-o"), &built]).run()?;
-    let output = program(&built).capture()?;
+    let output = start(&built).capture()?;
     if !output.success {
         return Err(Stop::Fail(format!(
             "the C program `{name}` failed:\n{}{}",
