@@ -58,6 +58,15 @@ const KINDS: &[Kind] = &[
     },
 ];
 
+const VALGRIND: &[&str] = &[
+    "--quiet",
+    "--error-exitcode=9",
+    "--leak-check=full",
+    "--errors-for-leak-kinds=definite",
+    "--show-leak-kinds=definite",
+    "--fair-sched=yes",
+];
+
 pub(crate) fn command(mut args: lexopt::Parser) -> Result<(), Stop> {
     let mut only: Vec<String> = Vec::new();
     while let Some(argument) = args.next()? {
@@ -208,21 +217,10 @@ fn run(kind: &Kind) -> Result<usize, Stop> {
 fn execute(kind: &Kind, name: &str, built: &PathBuf) -> Result<(), Stop> {
     let arguments: &[&str] = if name == "wrong_calls" { &[kind.wrong_calls] } else { &[] };
     let begun = Instant::now();
-    let command = if kind.sanitizer.is_some() {
-        program(built).args(arguments)
-    } else {
-        program("valgrind")
-            .args([
-                "--quiet",
-                "--error-exitcode=9",
-                "--leak-check=full",
-                "--errors-for-leak-kinds=definite",
-                "--show-leak-kinds=definite",
-                "--fair-sched=yes",
-            ])
-            .args([built])
-            .args(arguments)
-    };
+    // A program that hangs is one that complains.
+    let command = program("timeout").args(["900"]);
+    let command = if kind.sanitizer.is_some() { command } else { command.args(["valgrind"]).args(VALGRIND) };
+    let command = command.args([built]).args(arguments);
     let output = command.env(kind.environment.0, kind.environment.1).capture()?;
     if !output.success {
         let log = root().join(built.with_extension("log"));
