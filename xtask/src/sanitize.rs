@@ -38,7 +38,7 @@ const KINDS: &[Kind] = &[
             "detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1:abort_on_error=0",
         ),
         without: &[],
-        wrong_calls: "1000000",
+        wrong_calls: "200000",
     },
     Kind {
         name: "thread",
@@ -46,7 +46,7 @@ const KINDS: &[Kind] = &[
         compiler: &["-fsanitize=thread"],
         environment: ("TSAN_OPTIONS", "halt_on_error=1:second_deadlock_stack=1:die_after_fork=0"),
         without: &[],
-        wrong_calls: "100000",
+        wrong_calls: "20000",
     },
     Kind {
         name: "valgrind",
@@ -131,7 +131,7 @@ fn library(kind: &Kind) -> Result<Vec<String>, Stop> {
     let short = if sanitizer == "address" { "asan" } else { "tsan" };
     let runtime = sysroot.join(format!("lib/rustlib/{TARGET}/lib/librustc-nightly_rt.{short}.a"));
     let target = own_target_dir(&format!("c-{sanitizer}"));
-    // `link-dead-code=no` and the like are left as they are: the profile is that of development, with assertions.
+    // The profile is that of development: with assertions.
     cargo(["+nightly", "build", "-Zbuild-std", "--target", TARGET, "--locked"])
         .args(panics)
         .env("CARGO_TARGET_DIR", &target)
