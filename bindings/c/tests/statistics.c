@@ -16,6 +16,18 @@ static char *dump(const apf_engine *engine, int32_t table, size_t *size) {
     return text;
 }
 
+/* The times of day in a dump of requests may be a digit longer the next time: a host asks for more than the size. */
+static char *dump_of_requests(const apf_engine *engine, int32_t table) {
+    size_t size = 0;
+    CHECK_STATUS(apf_dump(engine, table, NULL, 0, &size), APF_ERROR_BUFFER_TOO_SMALL);
+    size_t capacity = size + 256;
+    char *text = malloc(capacity);
+    CHECK(text != NULL);
+    OK(apf_dump(engine, table, text, capacity, &size));
+    CHECK(text[size] == 0);
+    return text;
+}
+
 int main(void) {
     apf_engine_options options = apf_engine_options_init();
     options.keep_details = 1;
@@ -80,10 +92,10 @@ int main(void) {
     text = dump(engine, APF_TABLE_QUEUES, &size);
     CHECK(strstr(text, "only") != NULL);
     free(text);
-    text = dump(engine, APF_TABLE_REQUESTS, &size);
+    text = dump_of_requests(engine, APF_TABLE_REQUESTS);
     CHECK(strstr(text, "all") != NULL && strstr(text, "UserName") == NULL);
     free(text);
-    text = dump(engine, APF_TABLE_REQUESTS_WITH_DETAILS, &size);
+    text = dump_of_requests(engine, APF_TABLE_REQUESTS_WITH_DETAILS);
     CHECK(strstr(text, "bob") != NULL && strstr(text, "UserName") != NULL && strstr(text, "pods") != NULL);
     free(text);
     CHECK_STATUS(apf_dump(engine, 0, NULL, 0, &size), APF_ERROR_INVALID_ARGUMENT);
