@@ -33,8 +33,8 @@ static int child(apf_engine *engine, apf_completions *queue, apf_ticket running)
     CHECK_STATUS(apf_finish(own, running), APF_ERROR_FOREIGN_TICKET);
     apf_outcome first = submit(own, &request, own_queue, 0);
     submit(own, &request, own_queue, 0);
-    request.wait_limit_ns = 1000000;
-    submit(own, &request, own_queue, 7);
+    request.wait_limit_ns = 100000000; /* long enough not to be over before it waits */
+    CHECK_EQ(submit(own, &request, own_queue, 7).kind, APF_OUTCOME_QUEUED);
     OK(apf_completions_wait(own_queue, APF_NO_LIMIT, &completion, 1, &count)); /* its own thread serves time-outs */
     CHECK_EQ(completion.outcome.reason, APF_REASON_TIME_OUT);
     OK(apf_finish(own, first.ticket));
