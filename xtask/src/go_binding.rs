@@ -64,6 +64,7 @@ pub(crate) fn test() -> Result<(), Stop> {
     // Every pointer that is handed to C, and every one that is stored where C might see it.
     go(["test", "-short", "./..."]).env("GODEBUG", "cgocheck=1").run()?;
     go(["test", "-short", "."]).env("GOEXPERIMENT", "cgocheck2").run()?;
+    traces()?;
     // A quiet client beside a noisy one, with the middleware and without.
     go(["run", "./apfhttp/fairness", "-alone", "3s", "-together", "4s"]).run()?;
     vendored()?;
@@ -75,6 +76,32 @@ pub(crate) fn test() -> Result<(), Stop> {
         program("go").args(["test", "./..."]).within(module).run()?;
     }
     Ok(())
+}
+
+/// Configurations of the conformance generator whose traces a server's configuration can follow: those of the others go on
+/// for years, of which the dispatcher would adjust its limits every ten seconds.
+const CONFIGURATIONS: &[&str] = &["1", "3", "4", "5", "6", "8", "9", "10"];
+
+/// Random traces through the package give the decisions of the core.
+fn traces() -> Result<(), Stop> {
+    let folder = scratch("traces")?;
+    let core = |args: &[&str]| {
+        cargo(["run", "--quiet", "--release", "--locked", "--package", "apf-conformance", "--"])
+            .args(args)
+            .read()
+    };
+    for seed in ["2", "3", "4", "5", "6", "7"] {
+        for configuration in CONFIGURATIONS {
+            let name = format!("seed-{seed}-configuration-{configuration}");
+            let args = ["generate", "--seed", seed, "--config", configuration, "--events", "2000"];
+            let trace = format!("{name}.trace");
+            write(&folder, &trace, &core(&args)?)?;
+            let path = folder.join(&trace).to_string_lossy().into_owned();
+            let decisions = core(&["run", "--mode", "default", &path])?;
+            write(&folder, &format!("{name}.expected"), &decisions)?;
+        }
+    }
+    go(["test", "-count=1", "-run", "TestTraces", "."]).env("APF_TRACES", folder.as_os_str()).run()
 }
 
 /// An empty folder for a step.
