@@ -116,7 +116,7 @@ pub(crate) fn library(features: &[&str]) -> Result<PathBuf, Stop> {
 fn named_for_programs(folder: &Path) -> Result<(), Stop> {
     let link = folder.join("libapf.so.1");
     let _ = std::fs::remove_file(&link);
-    std::os::unix::fs::symlink("libapf.so", &link).map_err(fail("linking libapf.so.1"))
+    std::fs::hard_link(folder.join("libapf.so"), &link).map_err(fail("linking libapf.so.1"))
 }
 
 /// A compiler that finds the header and the library.

@@ -205,6 +205,17 @@ static void freed_queues(void) {
     apf_level_stats stats = level_stats(engine);
     CHECK_EQ(stats.seats_in_use + stats.requests_waiting, 0);
 
+    /* Nothing is granted meanwhile: it is the freeing that ends the wait. */
+    OK(apf_completions_new(engine, &queue));
+    request.initial_seats = 2;
+    first = submit(engine, &request, queue, 9);
+    submit(engine, &request, queue, 10);
+    CHECK_EQ(level_stats(engine).requests_waiting, 1);
+    OK(apf_completions_free(queue));
+    CHECK_EQ(level_stats(engine).requests_waiting, 0);
+    OK(apf_finish(engine, first.ticket));
+    request.initial_seats = 1;
+
     /* An engine that goes while requests wait and run, and a queue that goes after it. */
     first = submit(engine, &request, other, 5);
     second = submit(engine, &request, other, 6);
