@@ -303,6 +303,13 @@ private:
     }
 
     void submitted(const apf_outcome& outcome) {
+        if (outcome.kind != APF_OUTCOME_REJECTED) {
+            // No ticket is given out twice.
+            CHECK(acted_->find(outcome.ticket) == acted_->tickets.end());
+            CHECK(std::none_of(stale_.begin(), stale_.end(), [&](const apf_ticket& old) {
+                return old.bits[0] == outcome.ticket.bits[0] && old.bits[1] == outcome.ticket.bits[1];
+            }));
+        }
         switch (outcome.kind) {
             case APF_OUTCOME_ADMITTED:
                 acted_->tickets.push_back({outcome.ticket, phase::running});
