@@ -58,6 +58,7 @@ int main(void) {
     OK(apf_finish_early(engine, running.ticket));
     CHECK_STATUS(apf_finish_early(engine, running.ticket), APF_ERROR_ALREADY_RELEASED);
     CHECK_STATUS(apf_cancel(engine, running.ticket), APF_ERROR_ALREADY_ADMITTED);
+    CHECK_EQ(level_stats(engine).requests_waiting, 0);
     /* That has granted the one that waited; until its completion is taken it can be cancelled, not finished. */
     CHECK_STATUS(apf_finish(engine, waiting.ticket), APF_ERROR_NOT_ADMITTED);
     OK(apf_finish(engine, running.ticket));

@@ -7,8 +7,8 @@
 
 mod common;
 
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Barrier, Mutex};
 use std::thread;
 
 use apf_ffi::apf_status::*;
@@ -152,8 +152,38 @@ fn a_wait_that_is_cancelled_as_it_is_granted_ends_once(host: &Host) {
         grants += completed;
         assert_eq!(host.held(), (0, 0));
     }
+    // No slot is lost: what is cancelled while it is drained is freed by one of the two.
+    let slot = host.submit(&request(), 0).ticket;
+    assert!(slot.bits[0] as u32 <= 256, "{slot:?}");
+    host.finish(slot);
     if !cfg!(miri) {
         assert!(cancels > 0 && grants > 0, "{cancels} {grants}: it is no race");
+    }
+}
+
+fn a_request_that_is_granted_as_it_begins_to_wait_completes(host: &Host) {
+    let mut granted = 0;
+    for _ in 0..ROUNDS {
+        let wide = apf_request { initial_seats: 1_000, ..request() };
+        let runs = host.submit(&wide, 0).ticket;
+        let decided = Mutex::new(None);
+        let submit = || {
+            if let Ok(mut decided) = decided.lock() {
+                let outcome = host.submit(&request(), 1);
+                *decided = Some((outcome.kind, outcome.ticket));
+            }
+        };
+        let release = || host.finish(runs);
+        race(&[&submit, &release]);
+        let Ok(Some((kind, ticket))) = decided.into_inner() else { panic!("it was not submitted") };
+        let completion = host.completion();
+        assert_eq!(completion.is_some(), kind == QUEUED, "it would wait for ever");
+        granted += usize::from(completion.is_some());
+        host.finish(ticket);
+        assert_eq!(host.held(), (0, 0));
+    }
+    if !cfg!(miri) {
+        assert!(granted > 0, "it is no race");
     }
 }
 
@@ -268,6 +298,7 @@ races!(
     a_request_that_is_finished_twice_ends_once,
     a_request_that_is_finished_and_released_early_at_once_gives_its_seats_back_once,
     a_wait_that_is_cancelled_as_it_is_granted_ends_once,
+    a_request_that_is_granted_as_it_begins_to_wait_completes,
     two_that_cancel_one_wait_agree_who_did,
     a_queue_that_is_freed_as_its_request_is_granted_loses_no_seat,
     time_outs_and_grants_at_once_are_one_completion_each,
