@@ -44,7 +44,11 @@ func TestH1AWaiterThatLeavesLetsTheNextStart(t *testing.T) {
 func TestH2AGrantThatMeetsACancellationIsPassedOn(t *testing.T) {
 	d := levelOf(t, 1, 1, 1, 10)
 	var granted, cancelled int
-	for i := range 4000 {
+	rounds := 4000
+	if testing.Short() {
+		rounds = 1000
+	}
+	for i := range rounds {
 		held := acquire(t, d, by("a"))
 		ctx, cancel := context.WithCancel(t.Context())
 		first := begin(ctx, d, by("a"))

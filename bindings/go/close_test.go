@@ -104,3 +104,19 @@ func TestAForgottenDispatcherIsClosed(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 }
+
+func TestReleasingTwiceCountsOnce(t *testing.T) {
+	noGoroutinesLeft(t)
+	d := levelOf(t, 5, 1, 1, 10)
+	first, second := acquire(t, d, by("a")), acquire(t, d, by("a"))
+	for range 3 {
+		first.Release()
+	}
+	d.Close()
+	// The second permit alone keeps the engine, and with it the goroutine that takes decisions.
+	time.Sleep(50 * time.Millisecond)
+	if goroutinesOfPackage() == "" {
+		t.Fatal("the engine has gone while a permit is out")
+	}
+	second.Release()
+}
