@@ -172,7 +172,7 @@ func (d *Dispatcher) refused(decision *C.apf_go_decision) error {
 func (d *Dispatcher) wait(ctx context.Context, t ticket, permit *Permit) error {
 	c := d.core
 	w := c.waiters.wait(t)
-	if c.closed.Load() && c.cancel(t) == C.APF_OK {
+	if c.closed.Load() && c.cancelInTurn(t) == C.APF_OK {
 		// Close may not have seen it.
 		c.waiters.forget(t)
 		c.waiters.done(w)
@@ -183,7 +183,7 @@ func (d *Dispatcher) wait(ctx context.Context, t ticket, permit *Permit) error {
 	select {
 	case <-w.told:
 	case <-ctx.Done():
-		if c.cancel(t) == C.APF_OK {
+		if c.cancelInTurn(t) == C.APF_OK {
 			c.waiters.forget(t)
 			c.waiters.done(w)
 			c.leave()

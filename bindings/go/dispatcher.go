@@ -99,7 +99,7 @@ type core struct {
 	_     [56]byte
 
 	waiters waiters
-	// gate has room for the goroutines that may submit at a time where requests wait.
+	// gate has room for the goroutines that may submit at a time where requests wait, or leave.
 	gate chan struct{}
 
 	bell  *os.File

@@ -87,6 +87,8 @@ func ticketOf(decision *C.apf_go_decision) ticket {
 }
 
 // finish ends a running request, and hands on the seats that it gives back.
+//
+//go:noinline
 func (c *core) finish(t ticket) C.apf_status {
 	var batch C.apf_go_batch
 	status := C.apf_go_finish(c.engine, C.uint64_t(t[0]), C.uint64_t(t[1]), &batch)
@@ -112,6 +114,17 @@ func (c *core) cancel(t ticket) C.apf_status {
 	if batch.count != 0 {
 		c.handOut(&batch)
 	}
+	return status
+}
+
+// cancelInTurn is cancel for the many goroutines whose contexts may be done at once: see submitToWait. It is not inlined, so
+// that what it needs is not on the stacks of all who wait.
+//
+//go:noinline
+func (c *core) cancelInTurn(t ticket) C.apf_status {
+	c.gate <- struct{}{}
+	status := c.cancel(t)
+	<-c.gate
 	return status
 }
 
