@@ -36,15 +36,13 @@ impl SeatSeconds {
     /// [`SeatSeconds::work`] of a whole number of seats, without floating point where that makes no difference.
     #[inline(always)]
     pub(crate) fn work_of_whole(seats: u64, duration_ns: i64) -> Self {
-        let product = i64::try_from(seats).ok().and_then(|seats| seats.checked_mul(duration_ns));
-        match product {
+        if seats < 1 << 22 && duration_ns.unsigned_abs() < 1 << 28 {
             // Below 2^50 the quotient by 10 is exact to a hundredth of a unit: it rounds as the true one does.
-            Some(product) if product.unsigned_abs() < 1 << 50 => {
-                let units = ((product.unsigned_abs() + 5) / 10) as i64;
-                Self((if product < 0 { -units } else { units }) as u64)
-            }
-            _ => Self::work(seats as f64, duration_ns),
+            let product = (seats as i64).wrapping_mul(duration_ns);
+            let units = (product.unsigned_abs().wrapping_add(5) / 10) as i64;
+            return Self((if product < 0 { -units } else { units }) as u64);
         }
+        Self::work(seats as f64, duration_ns)
     }
 
     /// How long this much work takes on `seats` seats, in nanoseconds, truncated toward zero.

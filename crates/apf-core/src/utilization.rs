@@ -139,6 +139,12 @@ impl Utilization {
         self.demand.divide_by(seats, &DEMAND_BOUNDS);
     }
 
+    /// A queue is dispatched from.
+    #[inline]
+    pub(crate) const fn dispatches(&mut self, progress: SeatSeconds, start: SeatSeconds) {
+        self.choice = Some(Choice { progress, start });
+    }
+
     /// Time has passed up to `now` with the level as it is. A clock that steps back adds nothing.
     pub(crate) fn pass(&mut self, now: u64, holding: Holding) {
         let Some(nanoseconds) = now.checked_sub(self.last) else { return };

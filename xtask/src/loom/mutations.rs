@@ -642,7 +642,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         edits: &[
             Edit {
                 file: "word.rs",
-                from: "self.with_avail(self.avail() - seats) } else",
+                from: "Self(self.0 - (seats << AVAIL_SHIFT)) } else",
                 to: "self } else",
             },
         ],
@@ -735,7 +735,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "a quiet end does not retire a level that quiesces",
         model: "controls::a_level_is_retired_when_its_last_request_has_gone",
-        edits: &[Edit { file: "quiet.rs", from: "if self.quiescing || ", to: "if " }],
+        edits: &[Edit { file: "quiet.rs", from: "if self.quiescing {", to: "if false {" }],
     },
     Mutation {
         name: "a look closes the level",

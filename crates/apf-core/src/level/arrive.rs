@@ -101,7 +101,7 @@ impl<D: Discipline> Level<D> {
         arrival: Arrival,
         sink: &mut impl Sink,
     ) -> Result<Arrived, ArriveError> {
-        if let Some(arrived) = self.start_at_once(now, arrival, |grant| sink.grant(grant)) {
+        if let Some(arrived) = self.start_at_once::<true>(now, arrival, |grant| sink.grant(grant)) {
             return Ok(arrived);
         }
         let WorkEstimate { initial_seats, final_seats, additional_latency } = arrival.work;
@@ -128,7 +128,7 @@ impl<D: Discipline> Level<D> {
     /// is there to take the grant. `None` in any other case; then nothing has changed.
     #[inline(always)]
     pub fn arrive_quietly(&mut self, now: u64, arrival: Arrival) -> Option<RequestId> {
-        match self.start_at_once(now, arrival, |_| Answer::Taken)? {
+        match self.start_at_once::<false>(now, arrival, |_| Answer::Taken)? {
             Arrived::Executing(id) => Some(id),
             _ => None, // the grant is taken
         }
@@ -196,9 +196,9 @@ impl<D: Discipline> Level<D> {
 
     /// A request that is alone in the level's queues and may start as it is: it would be its queue's head and be picked
     /// whatever the tags say, so no list or tree needs to know, and nothing is read back. `None`, with nothing changed,
-    /// where that is not so.
+    /// where that is not so. Without `ASK` its caller takes the grant unasked.
     #[inline(always)]
-    fn start_at_once(
+    fn start_at_once<const ASK: bool>(
         &mut self,
         now: u64,
         arrival: Arrival,
@@ -206,13 +206,13 @@ impl<D: Discipline> Level<D> {
     ) -> Option<Arrived> {
         let Arrival { flow_hash, work, token } = arrival;
         let seats = work.max_seats();
-        let now = self.no_earlier(now);
         if self.requests_waiting > 0
             || self.dealer.is_none()
             || work.initial_seats == 0
             || seats > MAX_SEATS
             || work.additional_latency > i64::MAX as u64
             || self.seats_in_use.wrapping_add(seats) > self.concurrency_limit
+            || now < self.now
             || self.has_due(now)
         {
             return None;
@@ -228,6 +228,8 @@ impl<D: Discipline> Level<D> {
         let total_work = work.total_work();
         let tag = self.discipline.request_tag();
         let arena_index = self.queues.at_index(card);
+        let queue_index =
+            if ASK { Some(self.queues.rank(self.queues.get(arena_index)?.place)) } else { None };
         let queue = self.queues.get_mut(arena_index)?;
         let id = self.requests.insert_started(now, token, work, tag, total_work, arena_index)?;
         // Until it is granted it waits: the demand is the same before and after.
@@ -239,23 +241,24 @@ impl<D: Discipline> Level<D> {
             self.discipline.activate(&mut queue_tag);
         }
         self.discipline.bound(&mut queue_tag, Head { tag, work: total_work });
-        let place = queue.place;
-        self.note_choice(D::next_dispatch_r(&queue_tag));
-        self.discipline.served(place);
-        let grant = Grant {
-            id,
-            token,
-            arrival: now,
-            start: now,
-            queue: Some(self.queues.rank(place)),
-            final_seats: work.final_seats,
-            additional_latency: work.additional_latency,
-        };
-        let answer = ask(grant);
-        let queue = self.queues.get_mut(arena_index)?;
-        if let Answer::Gone(cause) = answer {
-            queue.tag = queue_tag;
-            return Some(self.gone_at_once(now, id, cause));
+        self.discipline.served(queue.place);
+        if let Some(utilization) = &mut self.utilization {
+            utilization.dispatches(self.discipline.progress(), D::next_dispatch_r(&queue_tag));
+        }
+        if ASK {
+            let grant = Grant {
+                id,
+                token,
+                arrival: now,
+                start: now,
+                queue: queue_index,
+                final_seats: work.final_seats,
+                additional_latency: work.additional_latency,
+            };
+            if let Answer::Gone(cause) = ask(grant) {
+                queue.tag = queue_tag;
+                return Some(self.gone_at_once(now, id, cause));
+            }
         }
         self.discipline.charge(&mut queue_tag, total_work);
         queue.tag = queue_tag;

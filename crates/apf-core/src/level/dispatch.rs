@@ -70,7 +70,9 @@ impl<D: Discipline> Level<D> {
                 self.counters.no_accommodation = self.counters.no_accommodation.wrapping_add(1);
                 return;
             }
-            self.note_choice(start);
+            if let Some(utilization) = &mut self.utilization {
+                utilization.dispatches(self.discipline.progress(), start);
+            }
             if let Some(queue) = self.queues.get_mut(arena_index) {
                 queue.unlink(&mut self.requests, index);
                 if !queue.is_active() {

@@ -50,8 +50,7 @@ impl<D: Discipline> Level<D> {
     /// nobody is granted anything. `false` in any other case; then nothing has changed.
     #[inline(always)]
     pub fn finish_quietly(&mut self, now: u64, id: RequestId) -> bool {
-        let now = self.no_earlier(now);
-        if self.requests_waiting > 0 || self.has_due(now) {
+        if self.requests_waiting > 0 || now < self.now || self.has_due(now) {
             return false;
         }
         let Some(request) = self.requests.find(id) else { return false };
@@ -59,10 +58,19 @@ impl<D: Discipline> Level<D> {
             return false;
         }
         let (arena_index, start, work) = (request.queue, request.start, request.work());
+        let seats = work.max_seats();
         self.advance_meter(now);
-        let served = now.wrapping_sub(start) as i64;
-        self.leave_queue(arena_index, work.initial_seats, served);
-        self.release(now, id.index(), arena_index, work.max_seats());
+        self.requests_executing = self.requests_executing.wrapping_sub(1);
+        self.give_back(now, id.index(), seats);
+
+        let Some(queue) = self.queues.get_mut(arena_index) else { return true };
+        queue.executing = queue.executing.wrapping_sub(1);
+        queue.seats_in_use = queue.seats_in_use.wrapping_sub(seats);
+        self.active_queues = self.active_queues.wrapping_sub(u64::from(!queue.is_active()));
+        let unused = unused_work(work.initial_seats, now.wrapping_sub(start) as i64);
+        self.discipline.refund(&mut queue.tag, unused);
+        let removed = queue.place == NONE;
+        self.account(arena_index, seats, removed);
         true
     }
 
@@ -71,7 +79,6 @@ impl<D: Discipline> Level<D> {
     }
 
     /// A request of a queue has been served for so many nanoseconds. Returns how many wait there.
-    #[inline(always)]
     fn leave_queue(&mut self, arena_index: u32, initial_seats: u64, served: i64) -> u32 {
         self.requests_executing = self.requests_executing.wrapping_sub(1);
         let Some(queue) = self.queues.get_mut(arena_index) else { return 0 };
@@ -79,8 +86,7 @@ impl<D: Discipline> Level<D> {
         if !queue.is_active() {
             self.active_queues = self.active_queues.wrapping_sub(1);
         }
-        let unused = SeatSeconds::work_of_whole(initial_seats, GUESSED_SERVICE_TIME.wrapping_sub(served));
-        self.discipline.refund(&mut queue.tag, unused);
+        self.discipline.refund(&mut queue.tag, unused_work(initial_seats, served));
         queue.waiting
     }
 
@@ -129,16 +135,26 @@ impl<D: Discipline> Level<D> {
         }
     }
 
-    /// A request gives its seats back, and its slot.
-    #[inline(always)]
+    /// A request gives its seats back, and its slot; its queue's too.
     fn release(&mut self, now: u64, index: u32, arena_index: u32, seats: u64) {
-        self.requests.remove(index);
-        self.seats_in_use = self.seats_in_use.wrapping_sub(seats);
-        self.note_demand(now);
-
+        self.give_back(now, index, seats);
         let Some(queue) = self.queues.get_mut(arena_index) else { return };
         queue.seats_in_use = queue.seats_in_use.wrapping_sub(seats);
         let removed = queue.place == NONE;
+        self.account(arena_index, seats, removed);
+    }
+
+    /// The level gets seats and a slot back.
+    #[inline(always)]
+    fn give_back(&mut self, now: u64, index: u32, seats: u64) {
+        self.requests.remove(index);
+        self.seats_in_use = self.seats_in_use.wrapping_sub(seats);
+        self.note_demand(now);
+    }
+
+    /// A queue has got seats back.
+    #[inline(always)]
+    fn account(&mut self, arena_index: u32, seats: u64, removed: bool) {
         if !removed {
             self.seats_requested = self.seats_requested.wrapping_sub(seats);
         }
@@ -172,4 +188,10 @@ impl<D: Discipline> Level<D> {
             self.queues.forget(arena_index);
         }
     }
+}
+
+/// The work that a request was charged for and has not done; below zero, as two's complement, if it took longer.
+#[inline(always)]
+fn unused_work(initial_seats: u64, served: i64) -> SeatSeconds {
+    SeatSeconds::work_of_whole(initial_seats, GUESSED_SERVICE_TIME.wrapping_sub(served))
 }

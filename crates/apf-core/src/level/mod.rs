@@ -40,8 +40,8 @@ pub use view::{Counters, QueueView, RequestView};
 
 use crate::demand::SeatDemand;
 use crate::discipline::{Demand, Discipline, FairQueuing};
-use crate::utilization::{Choice, Holding, Utilization};
-use crate::{Dealer, DemandPeriod, Mode, SeatSeconds};
+use crate::utilization::{Holding, Utilization};
+use crate::{Dealer, DemandPeriod, Mode};
 use linger::Releases;
 use queues::Queues;
 use requests::Requests;
@@ -180,14 +180,6 @@ impl<D: Discipline> Level<D> {
             seats_waiting: self.seats_waiting,
         };
         utilization.pass(now, holding);
-    }
-
-    /// Notes the state of the virtual world where a queue is chosen.
-    #[inline(always)]
-    fn note_choice(&mut self, start: SeatSeconds) {
-        if let Some(utilization) = &mut self.utilization {
-            utilization.choice = Some(Choice { progress: self.discipline.progress(), start });
-        }
     }
 
     /// Applies the discipline's bound to a queue with something waiting, and publishes its head.

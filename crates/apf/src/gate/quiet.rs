@@ -57,7 +57,8 @@ impl Gate {
                 core.history.granted(arrival.token, None);
                 core.history.end(Outcome::Executing);
             }
-            Some((index, core.word_at_rest()))
+            // It has queues, so it has a limit.
+            Some((index, core.word_at_rest::<true>()))
         });
         let Some((index, at_rest)) = started else { return Way::InRole };
         self.leave_role_quietly(held, at_rest);
@@ -83,7 +84,7 @@ impl Gate {
             #[cfg(feature = "history")]
             core.history.begin(Entry::Finish { now: stamp, token: u64::from(index) });
             core.free(&self.slab, index);
-            Some(core.word_at_rest())
+            Some(core.word_at_rest::<false>())
         });
         match at_rest {
             Some(at_rest) => self.leave_role_quietly(held, at_rest),
@@ -125,17 +126,18 @@ impl Core {
         self.spare = 0;
     }
 
-    /// The word of a level in which nothing waits and nothing else is left to do; `None` for any other.
+    /// The word of a level in which nothing else is left to do than to retire it; `None` then.
     ///
-    /// For a holder that found the word quiet and has granted nobody: no cell is left over, and no waker.
+    /// For a holder that found the word quiet and the core too: no cell is left over, no waker, and nobody waits.
     #[inline(always)]
-    fn word_at_rest(&self) -> Option<Word> {
+    fn word_at_rest<const LIMITED: bool>(&self) -> Option<Word> {
         debug_assert!(self.left_over == 0 && self.to_wake.is_empty(), "the word was quiet, but work is left");
-        if self.quiescing || self.level.requests_waiting() > 0 {
+        debug_assert!(self.level.requests_waiting() == 0, "the core was quiet, but somebody waits");
+        if self.quiescing {
             return None;
         }
         let free = match self.level.queuing() {
-            Queuing::Exempt => u64::MAX,
+            Queuing::Exempt if !LIMITED => u64::MAX,
             _ => self.level.concurrency_limit().checked_sub(self.level.seats_in_use() + self.uncounted)?,
         };
         Some(Word(0).with_avail(free))

@@ -70,12 +70,16 @@ impl Word {
 
     /// The word after a start: its seats taken, or the level closed behind it.
     pub(super) const fn started(self, seats: u64) -> Self {
-        if self.fits(seats) { self.with_avail(self.avail() - seats) } else { self.with(CLOSED) }
+        if self.fits(seats) { Self(self.0 - (seats << AVAIL_SHIFT)) } else { self.with(CLOSED) }
     }
 
     /// The word after `seats` have come back. While `CLOSED` it means nothing and does no harm: only a hand-back
     /// opens the level, and it counts the seats anew.
     pub(super) const fn released(self, seats: u64) -> Self {
-        self.with_avail(self.avail() + seats)
+        if self.avail() + seats <= AVAIL_MAX {
+            Self(self.0 + (seats << AVAIL_SHIFT))
+        } else {
+            self.with_avail(AVAIL_MAX)
+        }
     }
 }
