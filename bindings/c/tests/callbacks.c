@@ -167,8 +167,8 @@ static void time_outs_without_any_call(void) {
     OK(apf_completions_new_callback(engine, note_time_out, &noted, &queue));
     apf_request request = request_by("alice");
     apf_outcome running = submit(engine, &request, queue, 0);
-    request.wait_limit_ns = 5000000;
-    for (uint64_t at = 1; at <= 10; at++) submit(engine, &request, queue, at);
+    request.wait_limit_ns = 300000000; /* long enough for none to be over before it waits */
+    for (uint64_t at = 1; at <= 10; at++) CHECK_EQ(submit(engine, &request, queue, at).kind, APF_OUTCOME_QUEUED);
     pthread_mutex_lock(&noted.lock);
     while (noted.calls < 10) pthread_cond_wait(&noted.changed, &noted.lock);
     CHECK(!pthread_equal(noted.thread, pthread_self()));
