@@ -408,3 +408,61 @@ impl Drop for Claim<'_> {
 pub(crate) fn generation_of(bits: u64) -> Checked<u64> {
     if bits == 0 || bits >> (64 - GENERATION_SHIFT) != 0 { Err(APF_ERROR_STALE_TICKET) } else { Ok(bits) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use apf::clock::{Clock, ManualClock};
+
+    fn engine() -> Option<Arc<apf_engine>> {
+        let clock = Clock::Manual(ManualClock::default());
+        Some(apf_engine::new(apf::Dispatcher::builder().clock(clock).build().ok()?, None))
+    }
+
+    /// A slot on a list whose request is being cancelled.
+    fn revoking(engine: &apf_engine) -> Option<Claim<'_>> {
+        let claim = engine.take_slot()?;
+        let (slot, generation) = (claim.slot, claim.generation);
+        claim.leave(Phase::Decided);
+        slot.claim(generation, Phase::Decided, Phase::Revoking).ok()
+    }
+
+    #[test]
+    fn of_canceller_and_drainer_whoever_comes_second_frees_the_slot() {
+        let Some(engine) = engine() else { panic!("no engine") };
+        for drained_first in [false, true] {
+            let Some(claim) = revoking(&engine) else { panic!("no slot") };
+            let (slot, generation) = (claim.slot, claim.generation);
+            if drained_first {
+                slot.drained();
+                assert_eq!((slot.state().phase(), slot.state().generation()), (Phase::Revoking, generation));
+                claim.leave_void();
+            } else {
+                claim.leave_void();
+                assert_eq!((slot.state().phase(), slot.state().generation()), (Phase::Void, generation));
+                slot.drained();
+            }
+            assert_eq!((slot.state().phase(), slot.state().generation()), (Phase::Free, generation + 1));
+        }
+    }
+
+    #[test]
+    fn a_ticket_of_an_earlier_generation_claims_nothing_in_any_phase() {
+        let Some(engine) = engine() else { panic!("no engine") };
+        for phase in PHASES.into_iter().filter(|phase| *phase != Phase::Free) {
+            let Some(claim) = engine.take_slot() else { panic!("no slot") };
+            let (slot, generation) = (claim.slot, claim.generation);
+            claim.leave(phase);
+            for generation in [generation - 1, generation + 1] {
+                for from in PHASES {
+                    assert!(slot.claim(generation, from, Phase::Ending).is_err());
+                }
+                assert!(slot.cancel_polled(generation).is_err());
+                assert_eq!(Slot::why_not_running(slot.state(), generation), APF_ERROR_STALE_TICKET);
+                assert_eq!(Slot::why_not_waiting(slot.state(), generation), APF_ERROR_STALE_TICKET);
+            }
+            assert_eq!((slot.state().phase(), slot.state().generation()), (phase, generation));
+            drop(slot.claim(generation, phase, Phase::Ending));
+        }
+    }
+}
