@@ -83,6 +83,15 @@ fn flow_hash(text: &str) -> PyResult<FlowHash> {
     }
 }
 
+impl Dispatcher {
+    /// `try_admit` of a prebuilt request.
+    #[inline]
+    pub(crate) fn admit_prebuilt(&self, py: Python<'_>, request: &Request) -> PyResult<Permit> {
+        let admitted = self.inner.try_admit_owned(request.as_kept());
+        admitted.map(Permit::new).map_err(|error| errors::admission(py, error))
+    }
+}
+
 #[pymethods]
 impl Dispatcher {
     #[new]
@@ -132,8 +141,8 @@ impl Dispatcher {
         Ok(Self { inner, clock_runs, uids })
     }
 
-    /// Admits a request now or not at all.
-    #[pyo3(signature = (request = None, /, **attributes))]
+    /// `try_admit`, called in any way. See `quick`.
+    #[pyo3(name = "_try_admit", signature = (request = None, /, **attributes))]
     fn try_admit(
         &self,
         py: Python<'_>,

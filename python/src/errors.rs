@@ -25,7 +25,7 @@ fn raise(
     py: Python<'_>,
     cell: &PyOnceLock<Py<PyType>>,
     name: &str,
-    arguments: impl pyo3::PyErrArguments + Send + Sync + 'static,
+    arguments: impl pyo3::PyErrArguments + 'static,
 ) -> PyErr {
     match cell.import(py, MODULE, name) {
         Ok(class) => PyErr::from_type(class.clone(), arguments),

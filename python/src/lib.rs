@@ -10,6 +10,7 @@ mod config;
 mod dispatcher;
 mod errors;
 mod permit;
+mod quick;
 mod request;
 mod simulation;
 mod stats;
@@ -19,6 +20,8 @@ use pyo3::prelude::*;
 /// `apf_core._native`. Not declared safe without the interpreter's lock: nobody has tested it so.
 #[pymodule(gil_used = true)]
 mod _native {
+    use pyo3::prelude::*;
+
     #[pymodule_export]
     use crate::admission::{Admission, Done};
     #[pymodule_export]
@@ -35,4 +38,9 @@ mod _native {
     use crate::simulation::{Scenario, Simulator, replay};
     #[pymodule_export]
     use crate::stats::{Histogram, LevelStats, SchemaStats, Stats};
+
+    #[pymodule_init]
+    fn complete(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::quick::add_try_admit(module.py())
+    }
 }

@@ -122,7 +122,7 @@ impl Asked {
     }
 
     fn attributes(&self) -> RequestAttributes<'_> {
-        self.info.attributes(&*self.user, Groups::Owned(&self.groups))
+        self.info.attributes(&self.user, Groups::Owned(&self.groups))
     }
 
     fn request<'a>(&'a self, kept: Option<&'a Classified>) -> apf::Request<'a> {
@@ -134,6 +134,12 @@ impl Asked {
 impl Request {
     pub(crate) fn asked(&self) -> &Asked {
         &self.asked
+    }
+
+    /// As a dispatcher takes it, with the place to keep its classification in.
+    #[inline]
+    pub(crate) fn as_kept(&self) -> apf::Request<'_> {
+        self.asked.request(Some(&self.kept))
     }
 }
 
@@ -159,7 +165,7 @@ impl<'a> Given<'a> {
     /// As the dispatcher takes it.
     pub(crate) fn request(&self) -> apf::Request<'_> {
         match self {
-            Self::Prebuilt(request) => request.asked.request(Some(&request.kept)),
+            Self::Prebuilt(request) => request.as_kept(),
             Self::Described(asked) => asked.request(None),
         }
     }

@@ -18,11 +18,11 @@ from apf_core._run import Requests, Run
 
 __all__ = ["overview", "rejections", "seats", "waits"]
 
-By = Literal["level", "schema", "client"]
+_By = Literal["level", "schema", "client"]
 _NS = 1e-9
 
 
-def seats(run: Run, axes: Optional[Axes] = None, *, by: By = "level", only: Optional[Sequence[str]] = None, bins: int = 100) -> Axes:
+def seats(run: Run, axes: Optional[Axes] = None, *, by: _By = "level", only: Optional[Sequence[str]] = None, bins: int = 100) -> Axes:
     """Seats in use, averaged over each of ``bins`` pieces of the run.
 
     By level, a dashed line of the same colour is the level's current limit.
@@ -45,7 +45,7 @@ def seats(run: Run, axes: Optional[Axes] = None, *, by: By = "level", only: Opti
     return _finish(axes, edges, "seats in use")
 
 
-def waits(run: Run, axes: Optional[Axes] = None, *, by: By = "level", only: Optional[Sequence[str]] = None, bins: int = 100) -> Axes:
+def waits(run: Run, axes: Optional[Axes] = None, *, by: _By = "level", only: Optional[Sequence[str]] = None, bins: int = 100) -> Axes:
     """The longest wait, seconds, among the requests that began or were refused in each piece of the run."""
     requests, axes = _requests(run), _axes(axes)
     edges = _edges(run, bins)
@@ -61,7 +61,7 @@ def waits(run: Run, axes: Optional[Axes] = None, *, by: By = "level", only: Opti
     return _finish(axes, edges, "longest wait, s")
 
 
-def rejections(run: Run, axes: Optional[Axes] = None, *, by: By = "level", only: Optional[Sequence[str]] = None, bins: int = 100) -> Axes:
+def rejections(run: Run, axes: Optional[Axes] = None, *, by: _By = "level", only: Optional[Sequence[str]] = None, bins: int = 100) -> Axes:
     """Refusals a second, by reason."""
     requests, axes = _requests(run), _axes(axes)
     edges = _edges(run, bins)
@@ -77,7 +77,7 @@ def rejections(run: Run, axes: Optional[Axes] = None, *, by: By = "level", only:
     return _finish(axes, edges, "refusals a second")
 
 
-def overview(run: Run, *, by: By = "level", only: Optional[Sequence[str]] = None, bins: int = 100, title: str = "") -> Figure:
+def overview(run: Run, *, by: _By = "level", only: Optional[Sequence[str]] = None, bins: int = 100, title: str = "") -> Figure:
     """All three, one above the other."""
     figure, rows = pyplot.subplots(3, 1, sharex=True, figsize=(10, 9), layout="constrained")
     for draw, row in zip((seats, waits, rejections), rows):
@@ -112,7 +112,7 @@ def _bin_of(at: "numpy.typing.NDArray[Any]", edges: "numpy.typing.NDArray[Any]")
 
 
 def _groups(
-    requests: Requests, by: By, only: Optional[Sequence[str]]
+    requests: Requests, by: _By, only: Optional[Sequence[str]]
 ) -> List[Tuple[str, "numpy.typing.NDArray[Any]"]]:
     """Name and mask of each line. Clients of one name are one."""
     names: Tuple[str, ...] = getattr(requests, by + "s")
