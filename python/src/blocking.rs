@@ -26,7 +26,11 @@ impl Wake for Unpark {
 }
 
 /// Waits until the request is decided, or a signal handler raises: then it gives its place up.
-pub(crate) fn wait(py: Python<'_>, mut admit: OwnedAdmit, clock_runs: bool) -> PyResult<OwnedPermit> {
+pub(crate) fn wait(py: Python<'_>, admit: OwnedAdmit, clock_runs: bool) -> PyResult<OwnedPermit> {
+    let mut admit = match admit.at_once() {
+        Ok(decided) => return decided.map_err(|error| errors::admission(py, error)),
+        Err(waits) => waits,
+    };
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let poll = |admit: &mut OwnedAdmit| Pin::new(admit).poll(&mut Context::from_waker(&waker));
     if let Poll::Ready(decided) = poll(&mut admit) {
