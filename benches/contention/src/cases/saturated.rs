@@ -73,7 +73,7 @@ fn two_threads<A: Admission>(run: Duration, clock: &Clock, places: [u32; 2]) -> 
         waited += own_waited;
     }
     assert_eq!(admission.dispatched(), finished, "every request ran");
-    assert!(waited + u64::from(SEATS) * 2 >= finished, "nearly every request waited");
+    assert!(waited * 100 >= finished * 95, "nearly every request waited: {waited} of {finished}");
     let each = elapsed.as_secs_f64() * 1e9 / (starts.count() + finishes.count()) as f64;
     Outcome { starts, finishes, each }
 }
