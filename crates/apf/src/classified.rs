@@ -9,14 +9,15 @@ use crate::engine::Flow;
 /// [`Request`](crate::Request) with these, and to no other. Any number of threads may use it at once.
 #[derive(Debug, Default)]
 pub struct Classified {
-    /// The generation that the rest belongs to; 0 for none, [`WRITING`] while it changes.
+    /// How often it has been written, twice over; odd while it is being written. (The generation would not tell a reader
+    /// that it was written twice meanwhile, for two dispatchers may take turns.)
+    written: AtomicU64,
+    /// The generation that the rest belongs to; 0 for none.
     generation: AtomicU64,
     level: AtomicU64,
     schema: AtomicU64,
     flow_hash: AtomicU64,
 }
-
-const WRITING: u64 = u64::MAX;
 
 impl Classified {
     /// Nothing kept yet.
@@ -26,7 +27,9 @@ impl Classified {
 
     /// The flow and its hash under the configuration `generation`, which is never 0.
     pub(crate) fn get(&self, generation: u64) -> Option<(Flow, u64)> {
-        if self.generation.load(Ordering::Acquire) != generation {
+        // Pairs with the writer's release: what it wrote before is seen.
+        let written = self.written.load(Ordering::Acquire);
+        if written % 2 != 0 || self.generation.load(Ordering::Relaxed) != generation {
             return None;
         }
         let level = self.level.load(Ordering::Relaxed) as usize;
@@ -34,23 +37,28 @@ impl Classified {
         let flow_hash = self.flow_hash.load(Ordering::Relaxed);
         // Pairs with the writer's: whoever has read a part of a later write sees that write's beginning below.
         fence(Ordering::Acquire);
-        let unchanged = self.generation.load(Ordering::Relaxed) == generation;
+        let unchanged = self.written.load(Ordering::Relaxed) == written;
         unchanged.then_some((Flow { level, schema }, flow_hash))
     }
 
     /// Keeps a classification, unless another thread is at it.
     pub(crate) fn set(&self, generation: u64, flow: Flow, flow_hash: u64) {
-        let before = self.generation.load(Ordering::Relaxed);
-        let begun =
-            self.generation.compare_exchange(before, WRITING, Ordering::Acquire, Ordering::Relaxed).is_ok();
-        if before == WRITING || !begun {
+        let written = self.written.load(Ordering::Relaxed);
+        // Acquire: pairs with the last writer's release, so that the two do not mix.
+        let begun = written % 2 == 0
+            && self
+                .written
+                .compare_exchange(written, written.wrapping_add(1), Ordering::Acquire, Ordering::Relaxed)
+                .is_ok();
+        if !begun {
             return;
         }
         fence(Ordering::Release);
+        self.generation.store(generation, Ordering::Relaxed);
         self.level.store(flow.level as u64, Ordering::Relaxed);
         self.schema.store(flow.schema as u64, Ordering::Relaxed);
         self.flow_hash.store(flow_hash, Ordering::Relaxed);
-        self.generation.store(generation, Ordering::Release);
+        self.written.store(written.wrapping_add(2), Ordering::Release);
     }
 }
 
