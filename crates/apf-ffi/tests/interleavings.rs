@@ -16,7 +16,7 @@ use apf_ffi::*;
 use common::{Host, OPTIONS, REQUEST, text};
 
 /// Rounds of each race; Miri's seeds make up for its few.
-const ROUNDS: usize = if cfg!(miri) { 5 } else { 3_000 };
+const ROUNDS: usize = if cfg!(miri) { 2 } else { 3_000 };
 
 const ADMITTED: i32 = apf_outcome_kind::APF_OUTCOME_ADMITTED as i32;
 const QUEUED: i32 = apf_outcome_kind::APF_OUTCOME_QUEUED as i32;
