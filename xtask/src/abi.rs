@@ -119,8 +119,9 @@ fn describe_header() -> Result<PathBuf, Stop> {
     let _ = writeln!(text, "void enumerations_of_the_header({}) {{ {used}}}", named.join(", "));
     let folder = own_target_dir("abi");
     fs::create_dir_all(&folder).map_err(fail("making a folder"))?;
-    let (source, library) = (folder.join("header.c"), folder.join("header.so"));
-    fs::write(&source, text).map_err(fail("writing a library in C"))?;
+    let library = folder.join("header.so");
+    fs::write(folder.join("header.c"), text).map_err(fail("writing a library in C"))?;
+    // From within its folder, for the path of the source is in the description.
     program("cc")
         .args([
             "-std=c11",
@@ -130,11 +131,11 @@ fn describe_header() -> Result<PathBuf, Stop> {
             "-fPIC",
             "-w",
             "-Wl,-soname,libapf.so.1",
-            "-I",
-            "include",
+            "header.c",
             "-o",
         ])
-        .args([&library, &source])
+        .args(["header.so".as_ref(), "-I".as_ref(), root().join("include").as_path()])
+        .within(&folder)
         .read()?;
     describe(&library, "header.abi")
 }
