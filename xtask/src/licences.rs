@@ -4,7 +4,8 @@ use crate::shell::{Stop, cargo, fail, root};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-const MANIFESTS: &[&str] = &["Cargo.toml", "fuzz/Cargo.toml", "conformance/no-std-proof/Cargo.toml", "python/Cargo.toml"];
+const MANIFESTS: &[&str] =
+    &["Cargo.toml", "fuzz/Cargo.toml", "conformance/no-std-proof/Cargo.toml", "python/Cargo.toml"];
 
 pub(crate) fn check() -> Result<(), Stop> {
     let list = std::fs::read_to_string(root().join("deny.toml")).map_err(fail("reading deny.toml"))?;

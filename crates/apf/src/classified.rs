@@ -29,7 +29,7 @@ impl Classified {
     pub(crate) fn get(&self, generation: u64) -> Option<(Flow, u64)> {
         // Pairs with the writer's release: what it wrote before is seen.
         let written = self.written.load(Ordering::Acquire);
-        if written % 2 != 0 || self.generation.load(Ordering::Relaxed) != generation {
+        if !written.is_multiple_of(2) || self.generation.load(Ordering::Relaxed) != generation {
             return None;
         }
         let level = self.level.load(Ordering::Relaxed) as usize;
@@ -45,7 +45,7 @@ impl Classified {
     pub(crate) fn set(&self, generation: u64, flow: Flow, flow_hash: u64) {
         let written = self.written.load(Ordering::Relaxed);
         // Acquire: pairs with the last writer's release, so that the two do not mix.
-        let begun = written % 2 == 0
+        let begun = written.is_multiple_of(2)
             && self
                 .written
                 .compare_exchange(written, written.wrapping_add(1), Ordering::Acquire, Ordering::Relaxed)
