@@ -115,7 +115,7 @@ impl Admission {
         _exception: &Bound<'py, PyTuple>,
     ) -> PyResult<&Bound<'py, Done>> {
         if let State::Taken(permit) = self.replace(State::Over) {
-            permit.get().give_back();
+            permit.bind(py).try_borrow_mut()?.release();
         }
         DONE.get(py).map(|done| done.bind(py)).ok_or_else(|| PyRuntimeError::new_err("not set up"))
     }
