@@ -31,34 +31,80 @@ pub(crate) fn tests() -> Result<(), Stop> {
         pythons.last().ok_or_else(|| Stop::Skip("there is no CPython 3.9 or later here".to_owned()))?;
     let folder = own_target_dir(FOLDER).join("environments");
     let wheel = build_wheel(newest, &folder)?;
-    let decisions = own_target_dir(FOLDER).join("debug/core-decisions");
-    of_workspace(cargo(["build", "--locked", "--package", "core-decisions"]), &[]).run()?;
+    let decisions = own_target_dir(FOLDER).join("quick/core-decisions");
+    of_workspace(cargo(["build", "--locked", "--profile", "quick", "--package", "core-decisions"]), &[])
+        .run()?;
     cargo(["build", "--locked", "--package", "apf-cli"]).run()?;
     let cli = target_dir().join("debug/apf");
 
-    let mut failed = Vec::new();
-    for python in &pythons {
-        let is_full = python.minor == newest.minor && python.minor >= LEAST_FULL;
-        let tested = environment(python, &folder, &wheel, is_full).and_then(|environment| {
-            if is_full {
-                types(&environment)?;
-            }
-            python_of(&environment)
-                .args(["-m", "pytest", "-q", "--timeout", "120", "-p", "no:cacheprovider"])
-                .env("APF_CORE_DECISIONS", &decisions)
-                .env("APF_CLI", &cli)
-                .env("APF_TEST_SECONDS", if is_full { "3" } else { "1" })
-                .within(FOLDER)
-                .run()
+    let setting = Setting { folder, wheel, decisions, cli };
+    let (is_full, others): (Vec<&Python>, Vec<&Python>) =
+        pythons.iter().partition(|python| python.minor == newest.minor && python.minor >= LEAST_FULL);
+    // The others meanwhile, each saying what it has to say at its end.
+    let failed: Vec<String> = std::thread::scope(|scope| {
+        let meanwhile = scope.spawn(|| {
+            others.iter().filter_map(|python| setting.test_briefly(python).err()).collect::<Vec<String>>()
         });
-        if let Err(Stop::Fail(why) | Stop::Usage(why) | Stop::Skip(why)) = tested {
-            failed.push(format!("3.{}: {why}", python.minor));
-        }
+        let mut failed: Vec<String> =
+            is_full.iter().filter_map(|python| setting.test_fully(python).err().map(why)).collect();
+        failed.extend(meanwhile.join().unwrap_or_else(|_| vec!["a thread panicked".to_owned()]));
+        failed
+    });
+    if !failed.is_empty() {
+        return Err(Stop::Fail(failed.join("\n")));
     }
-    if newest.minor < LEAST_FULL {
+    if is_full.is_empty() {
         return Err(Stop::Skip(format!("the optional parts need CPython 3.{LEAST_FULL} or later")));
     }
-    if failed.is_empty() { Ok(()) } else { Err(Stop::Fail(failed.join("\n"))) }
+    Ok(())
+}
+
+/// What the tests of every interpreter share.
+struct Setting {
+    folder: PathBuf,
+    wheel: PathBuf,
+    decisions: PathBuf,
+    cli: PathBuf,
+}
+
+impl Setting {
+    /// Types, examples and all that is optional besides.
+    fn test_fully(&self, python: &Python) -> Result<(), Stop> {
+        let environment = environment(python, &self.folder, &self.wheel, true)?;
+        types(&environment)?;
+        self.pytest(&environment).env("APF_TEST_SECONDS", "3").run()
+    }
+
+    /// The wheel alone. The error is what to print of it.
+    fn test_briefly(&self, python: &Python) -> Result<(), String> {
+        let tested = environment(python, &self.folder, &self.wheel, false)
+            .and_then(|environment| self.pytest(&environment).env("APF_TEST_SECONDS", "1").capture());
+        let said = |text: &str| println!("CPython 3.{}: {}", python.minor, text.trim());
+        match tested {
+            Ok(output) if output.success => {
+                said(output.stdout.lines().last().unwrap_or_default());
+                Ok(())
+            }
+            Ok(output) => {
+                said(&format!("{}{}", output.stdout, output.stderr));
+                Err(format!("the tests on CPython 3.{} failed", python.minor))
+            }
+            Err(stop) => Err(format!("3.{}: {}", python.minor, why(stop))),
+        }
+    }
+
+    fn pytest(&self, environment: &Path) -> Program {
+        python_of(environment)
+            .args(["-m", "pytest", "-q", "--timeout", "120", "-p", "no:cacheprovider"])
+            .env("APF_CORE_DECISIONS", &self.decisions)
+            .env("APF_CLI", &self.cli)
+            .within(FOLDER)
+    }
+}
+
+fn why(stop: Stop) -> String {
+    let (Stop::Fail(text) | Stop::Usage(text) | Stop::Skip(text)) = stop;
+    text
 }
 
 /// A command of cargo on the workspace of the package.
@@ -108,6 +154,7 @@ fn build_wheel(python: &Python, folder: &Path) -> Result<PathBuf, Stop> {
         .args(["-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir"])
         .args([wheels.as_os_str(), root().join(FOLDER).as_os_str()])
         .env("CARGO_TARGET_DIR", own_target_dir(FOLDER))
+        .env("MATURIN_PEP517_ARGS", "--profile quick")
         .run()?;
     let built = std::fs::read_dir(&wheels).map_err(fail("reading the folder of wheels"))?;
     let wheel =
