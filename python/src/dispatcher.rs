@@ -14,7 +14,7 @@ use pyo3::types::PyDict;
 
 use crate::admission::Admission;
 use crate::permit::Permit;
-use crate::request::{Given, Request, seconds};
+use crate::request::{Asked, Given, Request, seconds};
 use crate::stats::Stats;
 use crate::{admission, blocking, config, errors};
 
@@ -90,6 +90,12 @@ impl Dispatcher {
         let admitted = self.inner.try_admit_owned(request.as_kept());
         admitted.map(Permit::new).map_err(|error| errors::admission(py, error))
     }
+
+    /// `try_admit` of attributes; see `quick` for the method itself.
+    pub(crate) fn admit_described(&self, py: Python<'_>, asked: &Asked) -> PyResult<Permit> {
+        let admitted = self.inner.try_admit_owned(asked.request(None));
+        admitted.map(Permit::new).map_err(|error| errors::admission(py, error))
+    }
 }
 
 #[pymethods]
@@ -139,19 +145,6 @@ impl Dispatcher {
         })?;
         let clock_runs = clock.is_none();
         Ok(Self { inner, clock_runs, uids })
-    }
-
-    /// `try_admit`, called in any way. See `quick`.
-    #[pyo3(name = "_try_admit", signature = (request = None, /, **attributes))]
-    fn try_admit(
-        &self,
-        py: Python<'_>,
-        request: Option<&Bound<'_, Request>>,
-        attributes: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<Permit> {
-        let given = Given::new(request, attributes)?;
-        let admitted = self.inner.try_admit_owned(given.request());
-        admitted.map(Permit::new).map_err(|error| errors::admission(py, error))
     }
 
     /// Admits a request, blocking the thread while it waits.

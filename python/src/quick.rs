@@ -2,23 +2,22 @@
 //!
 //! The stable interface of CPython 3.9 has no name yet for the calling convention `METH_FASTCALL | METH_KEYWORDS`, so PyO3 makes a
 //! tuple and parses it at each call of an abi3-py39 module. The convention itself is there, unchanged since 3.7, and has been
-//! part of the stable interface since 3.10. This is a fifth of what admitting a prebuilt request costs. Whatever is not
-//! that very call goes to the method that PyO3 makes.
+//! part of the stable interface since 3.10. This saves a tenth of what admitting a prebuilt request costs.
 
 #![allow(unsafe_code, reason = "a function that the interpreter calls by its own convention")]
 
 use std::ffi::{CStr, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple};
+use pyo3::types::{PyString, PyTuple};
 
 use crate::dispatcher::Dispatcher;
 use crate::permit::Permit;
-use crate::request::Request;
+use crate::request::{Asked, Request};
 
 const METH_FASTCALL: c_int = 0x80;
 
@@ -83,12 +82,11 @@ unsafe extern "C" fn try_admit(
             // SAFETY: there is one argument.
             let request = unsafe { Borrowed::from_ptr(py, *arguments) };
             if let Ok(request) = request.cast_exact::<Request>() {
-                let permit = dispatcher.get().admit_prebuilt(py, request.get())?;
-                return Py::new(py, permit).map(Py::into_any);
+                return Py::new(py, dispatcher.get().admit_prebuilt(py, request.get())?);
             }
         }
         // SAFETY: as the interpreter gave them.
-        unsafe { by_name(&dispatcher, arguments, count, names) }
+        Py::new(py, unsafe { by_name(dispatcher.get(), py, arguments, count, names) }?)
     };
     // Nothing of it is used again after a panic.
     match catch_unwind(AssertUnwindSafe(admit)) {
@@ -104,33 +102,40 @@ unsafe extern "C" fn try_admit(
     }
 }
 
-/// Any other call than that with one prebuilt request.
+/// Any other call than that with one prebuilt request: attributes by name, or a mistake.
 ///
 /// # Safety
 ///
 /// As for [`try_admit`].
-#[cold]
 unsafe fn by_name(
-    dispatcher: &Bound<'_, Dispatcher>,
+    dispatcher: &Dispatcher,
+    py: Python<'_>,
     arguments: *const *mut ffi::PyObject,
     count: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
-) -> PyResult<Py<PyAny>> {
-    let py = dispatcher.py();
-    // SAFETY: `count` positional arguments, at least none.
+) -> PyResult<Permit> {
+    // SAFETY: one of the arguments that there are.
     let argument = |index: usize| unsafe { Borrowed::<PyAny>::from_ptr(py, *arguments.add(index)) };
-    let count = count.unsigned_abs();
-    let positional = PyTuple::new(py, (0..count).map(argument))?;
-    let keywords = PyDict::new(py);
-    if !names.is_null() {
-        // SAFETY: a tuple of str.
-        let names = unsafe { Borrowed::<PyAny>::from_ptr(py, names) };
-        for (place, name) in names.cast::<PyTuple>()?.iter().enumerate() {
-            keywords.set_item(name.cast::<PyString>()?, argument(count + place))?;
+    let is_given = |index: usize| !argument(index).is_none();
+    match count {
+        0 => {}
+        1 if !is_given(0) => {}
+        1 if names.is_null() => {
+            let what = argument(0).get_type().name()?;
+            return Err(PyTypeError::new_err(format!("a Request is needed, not {what}")));
         }
+        1 => return Err(PyTypeError::new_err("a prebuilt request takes no attributes besides")),
+        _ => return Err(PyTypeError::new_err(format!("one request is needed, not {count} arguments"))),
     }
-    let keywords = (!keywords.is_empty()).then_some(&keywords);
-    let permit = dispatcher.as_any().getattr(intern!(py, "_try_admit"))?.call(positional, keywords)?;
-    permit.cast::<Permit>()?;
-    Ok(permit.unbind())
+    if names.is_null() {
+        return Err(PyTypeError::new_err("a request or its attributes are needed"));
+    }
+    // SAFETY: a tuple of str.
+    let names = unsafe { Borrowed::<PyAny>::from_ptr(py, names) };
+    let mut asked = Asked::default();
+    for (place, name) in names.cast::<PyTuple>()?.iter().enumerate() {
+        asked.set_named(name.cast::<PyString>()?, &argument(count.unsigned_abs() + place))?;
+    }
+    asked.check()?;
+    dispatcher.admit_described(py, &asked)
 }

@@ -40,14 +40,19 @@ impl Asked {
     fn from_keywords(keywords: &Bound<'_, PyDict>) -> PyResult<Self> {
         let mut asked = Self::default();
         for (name, value) in keywords {
-            let name = name.cast_into::<PyString>()?;
-            let name = name.to_cow()?;
-            if !asked.set(&name, &value)? {
-                return Err(PyTypeError::new_err(format!("{name:?} is no attribute of a request")));
-            }
+            asked.set_named(name.cast::<PyString>()?, &value)?;
         }
         asked.check()?;
         Ok(asked)
+    }
+
+    pub(crate) fn set_named(&mut self, name: &Bound<'_, PyString>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let name = name.to_cow()?;
+        if self.set(&name, value)? {
+            Ok(())
+        } else {
+            Err(PyTypeError::new_err(format!("{name:?} is no attribute of a request")))
+        }
     }
 
     /// Sets one attribute; `false` when there is none of this name.
@@ -93,7 +98,7 @@ impl Asked {
     }
 
     /// What only the whole request shows.
-    fn check(&mut self) -> PyResult<()> {
+    pub(crate) fn check(&mut self) -> PyResult<()> {
         let info = &mut self.info;
         let resource_parts = [
             &info.resource,
@@ -125,7 +130,7 @@ impl Asked {
         self.info.attributes(&self.user, Groups::Owned(&self.groups))
     }
 
-    fn request<'a>(&'a self, kept: Option<&'a Classified>) -> apf::Request<'a> {
+    pub(crate) fn request<'a>(&'a self, kept: Option<&'a Classified>) -> apf::Request<'a> {
         let (work, wait_limit) = (self.work, self.wait_limit);
         apf::Request { attributes: self.attributes(), work, wait_limit, classified: kept }
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import pathlib
 import pickle
 import time
@@ -273,3 +274,18 @@ def test_uids_are_those_of_the_objects_and_empty_for_built_in_ones() -> None:
     d = one_seat()
     assert (d.level_uid("narrow"), d.schema_uid("narrow")) == ("uid-of-the-level", "uid-of-the-schema")
     assert (d.level_uid("catch-all"), d.schema_uid("nowhere")) == ("", "")
+
+
+def test_calls_that_name_no_request_are_refused(alice: apf_core.Request) -> None:
+    d: Any = one_seat()
+    for call in [d.try_admit, d.admit_blocking, d.admit]:
+        for arguments, keywords in [((), {}), ((None,), {}), ((5,), {}), ((alice, alice), {}), ((alice,), {"verb": "get"})]:
+            with pytest.raises(TypeError):
+                call(*arguments, **keywords)
+        with pytest.raises(TypeError, match="colour"):
+            call(verb="get", path="/", colour="red")
+    with pytest.raises(TypeError):
+        apf_core.Dispatcher.try_admit(5, alice)  # type: ignore[arg-type]
+    assert in_use(d) == 0
+    assert d.try_admit(None, verb="get", path="/", user="u").level == "narrow"
+    assert str(inspect.signature(d.try_admit)) == "(request=None, /, **attributes)"
